@@ -1,0 +1,1 @@
+//! A small Kubernetes and its nodes, in one process.
