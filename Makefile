@@ -4,6 +4,12 @@ CARGO ?= cargo
 BIN := $(CARGO) run --quiet --bin cocoon-operator --
 DEMO ?= examples/demo.yaml
 
+# `crds` prints one document after another, each begun by a line of three dashes; a file each, named GROUP_PLURAL.yaml.
+SPLIT := awk -v dir="$$out" '/^---$$/ { doc = ""; file = "" } { doc = doc $$0 "\n" } \
+  file == "" && /^  name: / { name = $$2; gsub(/"/, "", name); dot = index(name, "."); \
+    file = dir "/" substr(name, dot + 1) "_" substr(name, 1, dot - 1) ".yaml"; printf "%s", doc > file; next } \
+  file != "" { print > file }'
+
 .DEFAULT_GOAL := help
 .PHONY: help setup check fmt test run golden crds docs generated bench mutants ci
 
@@ -21,7 +27,7 @@ check: setup ## Format, lints, the core alone, documentation
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	$(CARGO) check --locked --no-default-features --lib
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --lib --document-private-items --quiet
 
 fmt: setup ## Format the code
 	$(CARGO) fmt --all
@@ -37,8 +43,8 @@ golden: setup ## Accept changed transcripts (reviewed one by one where cargo-ins
 	else INSTA_UPDATE=always $(CARGO) test --locked && git --no-pager diff --stat; fi
 
 crds: setup ## Write crds/ from the Rust types
-	mkdir -p crds
-	$(BIN) crds -o crds
+	@out=crds && mkdir -p "$$out" && $(BIN) crds > "$$out/.all" && rm -f "$$out"/*.yaml && \
+	$(SPLIT) "$$out/.all" && rm "$$out/.all" && ls "$$out"
 
 docs: setup ## Write docs/rules.md from the rules
 	mkdir -p docs
@@ -46,9 +52,9 @@ docs: setup ## Write docs/rules.md from the rules
 	mv docs/rules.md.new docs/rules.md
 
 generated: setup ## Fail where crds/ or docs/rules.md is not what the code says
-	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && mkdir "$$dir/crds" && \
-	$(BIN) crds -o "$$dir/crds" && $(BIN) rules --markdown > "$$dir/rules.md" && \
-	{ diff -ru crds "$$dir/crds" && diff -u docs/rules.md "$$dir/rules.md" || \
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && out="$$dir/crds" && mkdir "$$out" && \
+	$(BIN) crds > "$$dir/all" && $(SPLIT) "$$dir/all" && $(BIN) rules --markdown > "$$dir/rules.md" && \
+	{ diff -ru crds "$$out" && diff -u docs/rules.md "$$dir/rules.md" || \
 	  { echo "Generated files are stale: run make crds docs." >&2; exit 1; }; }
 
 bench: setup ## Time and count what a decision costs
