@@ -8,5 +8,6 @@
 )]
 
 pub mod classify;
+pub mod control;
 pub mod outcome;
 pub mod wire;
