@@ -78,6 +78,30 @@ fn a_webhook_may_refuse_with_any_code_and_is_still_a_webhook() {
 }
 
 #[test]
+fn a_cause_counts_where_the_message_was_rewritten() {
+    let with = |code: u16, cause: &str| {
+        let mut body = refusal(code, "Invalid", "several things went wrong");
+        body["details"] = json!({"causes": [{ "message": cause }]});
+        body
+    };
+    let policy = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
+    assert_eq!(of(Verb::Create, 422, &with(422, policy)), Class::AdmissionDenied);
+    let called = "failed calling webhook \"w\": failed to call webhook: context deadline exceeded";
+    assert_eq!(of(Verb::Create, 500, &with(500, called)), Class::Unavailable);
+    assert_eq!(of(Verb::Create, 500, &with(500, "something about a webhook")), Class::Unknown);
+}
+
+/// A read has nothing to lose by asking again, and nothing was refused by admission or for its size.
+#[test]
+fn a_read_that_met_a_fault_is_unavailable_whatever_the_body_says() {
+    for text in ["admission webhook \"w\" denied the request: no", "etcdserver: request is too large"] {
+        for verb in READS {
+            assert_eq!(of(verb, 500, &refusal(500, "InternalError", text)), Class::Unavailable, "{verb:?} {text}");
+        }
+    }
+}
+
+#[test]
 fn a_404_is_absence_only_where_a_status_names_what_is_absent() {
     let named = |kind: &str| {
         let mut body = refusal(404, "NotFound", "not found");
@@ -168,6 +192,9 @@ fn a_422_is_told_by_its_causes() {
     ] {
         assert_eq!(of(Verb::Patch, 422, &caused(causes.clone())), class, "{causes}");
     }
+    // A refusal that names its ground is no failed test, even if its details were lost.
+    let ground = refusal(422, "Invalid", "Pod \"x\" is invalid: spec.a: Required value");
+    assert_eq!(of(Verb::Patch, 422, &ground), Class::Invalid);
     // Only a patch has tests that can fail.
     let general = refusal(422, "Invalid", "the server rejected our request due to an error in our request");
     assert_eq!(of(Verb::Patch, 422, &general), Class::PreconditionFailed);
