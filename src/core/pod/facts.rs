@@ -1,6 +1,6 @@
 //! A pod as the API server returned it, read into what a decision may depend on. Total: any JSON gives facts.
 
-use super::template::{Boot, DEFAULT_ACCOUNT, EPHEMERAL, Placement, PodTemplate, has_storage, pruned};
+use super::template::{Boot, DEFAULT_ACCOUNT, EPHEMERAL, Placement, PodTemplate, env_source, has_storage};
 use super::{intent, render::CONTAINER};
 use crate::core::api::cocoonset::{DEFAULT_POOL, Resources};
 use crate::core::api::words::{ConnType, ToolboxMode};
@@ -263,7 +263,7 @@ fn carries(
         vm,
         boot: if flag(annotations, keys::RESTORE) { Boot::Restore } else { Boot::Fresh },
         resources,
-        env_from: if is_agent { items(at(container, "/envFrom")).map(pruned).collect() } else { Vec::new() },
+        env_from: if is_agent { items(at(container, "/envFrom")).map(env_source).collect() } else { Vec::new() },
         service_account: account.map(str::to_owned),
         pool: pools.into_iter().find(|pool| !pool.is_empty()).unwrap_or(DEFAULT_POOL).to_owned(),
         compat_class: selected(keys::CPU_CLASS).map(str::to_owned),
