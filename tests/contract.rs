@@ -1,4 +1,5 @@
-//! The platform's acceptance cases on enums, names, annotations, and the lifecycle triple (A to D). Each test names its case;
+//! The platform's acceptance cases on enums, annotations and the lifecycle triple (A, C and D). Each test names its
+//! case;
 //! where a defect or a decision overrules a case, the test says which.
 
 use cocoon_operator::core::api::cocoonset::{MAX_REPLICAS, MAX_TOOLBOXES, SetSpec};
@@ -6,7 +7,7 @@ use cocoon_operator::core::api::hibernation::HibernationSpec;
 use cocoon_operator::core::api::quantity::Quantity;
 use cocoon_operator::core::api::words::*;
 use cocoon_operator::core::contract::lifecycle::{Lifecycle, State};
-use cocoon_operator::core::contract::names::{self, NameFit, Role, RoleWord};
+use cocoon_operator::core::contract::names::{self, Role, RoleWord};
 use cocoon_operator::core::contract::vm_runtime::{VmRuntime, connection_type};
 use cocoon_operator::core::contract::vm_spec::VmSpec;
 use cocoon_operator::core::contract::{Annotations, flag, int, keys, merge_patch};
@@ -67,7 +68,8 @@ mod a_enums_and_defaults {
 
     #[test]
     fn a9_defaults_hold_without_the_schema() {
-        let (spec, oddities) = SetSpec::read(&json!({ "agent": { "image": "i" }, "toolboxes": [{ "name": "tb", "image": "i" }] }));
+        let (spec, oddities) =
+            SetSpec::read(&json!({ "agent": { "image": "i" }, "toolboxes": [{ "name": "tb", "image": "i" }] }));
         assert_eq!(oddities, []);
         assert_eq!((spec.agent.mode, spec.agent.vm.os, spec.agent.vm.backend), Default::default());
         assert_eq!(spec.agent.vm.conn_type, None);
@@ -79,7 +81,9 @@ mod a_enums_and_defaults {
     #[test]
     fn a10_an_empty_class_is_none() {
         // The class is read only; that it is written under this key is the CRD's test. `""` is unset (D-75).
-        for (class, read) in [(json!("n2-cascade-lake-v1"), Some("n2-cascade-lake-v1")), (json!(""), None), (json!(null), None)] {
+        for (class, read) in
+            [(json!("n2-cascade-lake-v1"), Some("n2-cascade-lake-v1")), (json!(""), None), (json!(null), None)]
+        {
             let (spec, _) = SetSpec::read(&json!({ "agent": { "image": "i" }, "snapshotCompatibilityClass": class }));
             assert_eq!(spec.compat_class.as_deref(), read);
         }
@@ -87,7 +91,8 @@ mod a_enums_and_defaults {
 
     #[test]
     fn unknown_words_are_odd_and_kept() {
-        let (spec, oddities) = SetSpec::read(&json!({ "agent": { "image": "i", "os": "freebsd", "connType": "telnet" } }));
+        let (spec, oddities) =
+            SetSpec::read(&json!({ "agent": { "image": "i", "os": "freebsd", "connType": "telnet" } }));
         assert_eq!(spec.agent.vm.os, Os::Unknown("freebsd".into()));
         assert_eq!(spec.agent.vm.conn_type, None, "what is no word never reaches a status (D-71)");
         assert_eq!(reasons(&oddities), ["InvalidSpec", "InvalidSpec"]);
@@ -128,9 +133,12 @@ mod a_enums_and_defaults {
     fn refused_toolboxes_stay_listed() {
         let long = "a".repeat(64);
         let (spec, oddities) = SetSpec::read(&json!({ "agent": { "image": "i" }, "toolboxes": [
-            { "name": "tb", "image": "i" }, { "name": "tb", "image": "j" }, { "name": "0", "image": "i" }, { "name": "01", "image": "i" },
+            { "name": "tb", "image": "i" }, { "name": "tb", "image": "j" }, { "name": "0", "image": "i" },
+            { "name": "01", "image": "i" },
             { "name": "BadName_", "image": "i" }, { "name": long, "image": "i" }, { "name": "noimage" },
-            { "name": "st", "mode": "static" }, { "name": "ok", "mode": "static", "staticIP": "10.0.0.1", "staticVMID": "q" }, 7, { "name": "1-0", "image": "i" },
+            { "name": "st", "mode": "static" },
+            { "name": "ok", "mode": "static", "staticIP": "10.0.0.1", "staticVMID": "q" },
+            7, { "name": "1-0", "image": "i" },
         ] }));
         let created: Vec<&str> = spec.creatable_toolboxes().map(|toolbox| toolbox.name.as_str()).collect();
         assert_eq!(created, ["tb", "ok", "1-0"]);
@@ -147,104 +155,6 @@ mod a_enums_and_defaults {
         let (spec, oddities) = SetSpec::read(&json!({ "agent": { "image": "i" }, "toolboxes": toolboxes }));
         assert_eq!((spec.creatable_toolboxes().count(), spec.toolboxes.len()), (MAX_TOOLBOXES, 100));
         assert_eq!(reasons(&oddities), ["Clamped"]);
-    }
-}
-
-mod b_naming {
-    use super::*;
-
-    #[test]
-    fn b1_formulas() {
-        assert_eq!(names::agent_vm("prod", "demo", 2).as_str(), "vk-prod-demo-2");
-        assert_eq!(names::vm_of_pod("prod", "toolbox").as_str(), "vk-prod-toolbox");
-        assert_eq!(Role::Toolbox("db".into()).vm_name("default", "demo").unwrap().as_str(), "vk-default-demo-db");
-        assert_eq!(Role::Main.pod_name("demo").unwrap().as_str(), "demo-0");
-    }
-
-    #[rstest]
-    #[case("vk-prod-demo-0", Some(0))]
-    #[case("vk-prod-demo-3", Some(3))]
-    #[case("vk-prod-demo-12", Some(12))]
-    #[case("vk-prod-demo-db-2", None)]
-    #[case("vk-prod-demo-toolbox", None)]
-    #[case("vk-prod-other-0", None)]
-    #[case("vk-staging-demo-0", None)]
-    #[case("prod-demo-0", None)]
-    #[case("vk-prod-demo-", None)]
-    #[case("vk-prod-demo-+1", None)]
-    #[case("vk-prod-demo-01", None)]
-    #[case("vk-prod-demo--1", None)]
-    #[case("vk-prod-demo-99999999999999999999", None)]
-    fn b2_slots_are_read_back_strictly(#[case] vm: &str, #[case] slot: Option<u32>) {
-        assert_eq!(names::slot_of_vm("prod", "demo", vm), slot);
-    }
-
-    #[test]
-    fn b3_b4_roles() {
-        assert_eq!([Some(0), Some(7), None].map(RoleWord::of_slot), [RoleWord::Main, RoleWord::SubAgent, RoleWord::Toolbox]);
-        let role = |owner, vm| RoleWord::of_vm("ns", owner, vm);
-        assert_eq!(role(Some("cs"), "vk-ns-cs-0"), RoleWord::Main);
-        assert_eq!(role(Some("cs"), "vk-ns-cs-2"), RoleWord::SubAgent);
-        assert_eq!(role(Some("cs"), "vk-ns-cs-app-0"), RoleWord::Toolbox);
-        assert_eq!(role(None, "vk-ns-cs-0"), RoleWord::Toolbox);
-    }
-
-    #[test]
-    fn successor_names_are_known() {
-        assert_eq!(names::successor_vm("ns", "demo-0").as_str(), "vk-ns-demo-0-505043");
-        assert!(names::successor_vm("ns", "a.b-0").as_str().starts_with("vk-ns-a-b-0-"));
-        let accepted = |annotated| names::accepted_vm("ns", "demo-0", annotated).is_some();
-        assert!(accepted("vk-ns-demo-0") && accepted("vk-ns-demo-0-505043"));
-        assert!(!accepted("vk-ns-demo-1") && !accepted("") && !accepted("vk-ns-demo-0-505044"), "R22");
-    }
-
-    #[rstest]
-    #[case("demo", "vk-ns-demo-0", true)]
-    #[case("demo", "vk-ns-demo-db", true)]
-    #[case("demo", "vk-ns-demo-0-505043", true)]
-    #[case("demo", "vk-ns-demo-", false)]
-    #[case("demo", "vk-ns-demo", false)]
-    #[case("demo", "vk-ns-other-0", false)]
-    #[case("demo", "vk-ns-demo-0/../x", false)]
-    #[case("demo", "vk-ns-demo-0:latest", false)]
-    #[case("a.b", "vk-ns-a.b-0", true)]
-    #[case("a.b", "vk-ns-a-b-0", false)]
-    fn names_of_a_set(#[case] set: &str, #[case] vm: &str, #[case] ours: bool) {
-        assert_eq!(names::is_of_set("ns", set, vm), ours);
-    }
-
-    #[test]
-    fn the_successor_name_of_a_dotted_set_is_its_own() {
-        let vm = names::successor_vm("ns", "a.b-0");
-        assert!(names::is_of_set("ns", "a.b", vm.as_str()));
-        assert!(!names::is_of_set("ns", "a.c", vm.as_str()));
-    }
-
-    #[test]
-    fn lengths_are_checked_before_anything_is_tried() {
-        let fit = |namespace: &str, set: &str, role| names::check_names(namespace, set, &role);
-        assert_eq!(fit("ns", "demo", Role::Main), NameFit::Fits);
-        assert_eq!(fit("n", &"s".repeat(56), Role::Main), NameFit::Fits, "63 characters of VM name");
-        assert!(matches!(fit("n", &"s".repeat(57), Role::Main), NameFit::Long(_)));
-        assert!(matches!(fit("n", &"s".repeat(63), Role::Main), NameFit::Long(_)));
-        let NameFit::Impossible(oddity) = fit("n", &"s".repeat(64), Role::Main) else { panic!("D-33") };
-        assert_eq!(oddity.reason, "NameTooLong");
-        assert!(matches!(fit("n", "s", Role::Toolbox("t".repeat(64))), NameFit::Impossible(_)));
-    }
-
-    #[rstest]
-    #[case("main", "0", Role::Main)]
-    #[case("main", "", Role::Main)]
-    #[case("sub-agent", "3", Role::SubAgent(3))]
-    #[case("sub-agent", "0", Role::Unknown)]
-    #[case("sub-agent", "03", Role::Unknown)]
-    #[case("sub-agent", "-1", Role::Unknown)]
-    #[case("sub-agent", "2147483648", Role::Unknown)]
-    #[case("toolbox", "tb", Role::Toolbox("tb".into()))]
-    #[case("toolbox", "", Role::Unknown)]
-    #[case("", "0", Role::Unknown)]
-    fn roles_of_labels(#[case] role: &str, #[case] slot: &str, #[case] read: Role) {
-        assert_eq!(Role::of_labels(role, slot), read);
     }
 }
 
@@ -369,8 +279,13 @@ mod d_lifecycle {
     #[test]
     fn d1_terminal_for_clients() {
         for (text, terminal) in [
-            ("ready", true), ("hibernated", true), ("failed", true),
-            ("creating", false), ("hibernating", false), ("", false), ("whatever", false),
+            ("ready", true),
+            ("hibernated", true),
+            ("failed", true),
+            ("creating", false),
+            ("hibernating", false),
+            ("", false),
+            ("whatever", false),
         ] {
             assert_eq!(State::of(text).is_terminal(), terminal, "{text}");
             assert_eq!(State::of(text).as_str(), text);
@@ -400,7 +315,8 @@ mod d_lifecycle {
     #[test]
     fn d4_equality_key() {
         let key = |state: &str, generation, message: &str| {
-            Lifecycle { state: State::of(state), observed_generation: generation, message: message.into() }.equality_key()
+            Lifecycle { state: State::of(state), observed_generation: generation, message: message.into() }
+                .equality_key()
         };
         assert_eq!(key("", 0, ""), "\u{0}0\u{0}");
         assert_eq!(key("ready", 7, "ok"), "ready\u{0}7\u{0}ok");

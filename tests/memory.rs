@@ -35,7 +35,8 @@ fn l4_a_history_round_trips_and_is_pruned() {
     let last = "2026-08-01T10:00:00.123456789Z";
     assert_eq!(
         written,
-        json!({ "1": { "count": 2, "lastDeleted": last }, "2": { "count": 2, "lastDeleted": last }, "3": { "count": 1, "lastDeleted": last } })
+        json!({ "1": { "count": 2, "lastDeleted": last }, "2": { "count": 2, "lastDeleted": last },
+            "3": { "count": 1, "lastDeleted": last } })
     );
     history.forget("1");
     assert_eq!(history.of("1"), Charged::Never);
@@ -132,7 +133,8 @@ fn too_many_records_are_refused_beforehand() {
 #[test]
 fn delete_names_are_the_sets_own() {
     let known = BTreeSet::from([VmName::from("old-name")]);
-    let read = delete_names::read(" vk-ns-demo-1,,vk-ns-demo-0 , other/tenant,old-name,vk-ns-demo-0", "ns", "demo", &known);
+    let read =
+        delete_names::read(" vk-ns-demo-1,,vk-ns-demo-0 , other/tenant,old-name,vk-ns-demo-0", "ns", "demo", &known);
     assert_eq!(delete_names::write(&read.names), "old-name,vk-ns-demo-0,vk-ns-demo-1");
     let oddity = read.oddity.unwrap();
     assert!(oddity.message.contains("other/tenant"), "D-31: {}", oddity.message);
@@ -149,7 +151,9 @@ fn the_wire_form_is_exact() {
         "observedGeneration": 7, "phase": "Running",
         "readyAgents": 2, "desiredAgents": 2, "readyToolboxes": 1, "desiredToolboxes": 1,
         "agents": [
-            { "slot": 0, "role": "main", "podName": "demo-0", "vmName": "vk-ns-demo-0", "vmID": "qemu-1", "ip": "10.0.0.1", "phase": "Running", "nodeName": "a" },
+            { "slot": 0, "role": "main", "podName": "demo-0", "vmName": "vk-ns-demo-0", "vmID": "qemu-1",
+                    "ip": "10.0.0.1",
+                    "phase": "Running", "nodeName": "a" },
             { "slot": 1, "role": "sub-agent", "forkedFrom": "vk-ns-demo-0" },
         ],
         "toolboxes": [{ "name": "tb", "vmID": "q", "connType": "vnc", "vncPort": 5901, "nodeName": "b" }],
@@ -163,11 +167,14 @@ fn the_wire_form_is_exact() {
 
 #[test]
 fn garbage_never_reaches_the_wire() {
-    let status = SetStatus::read(&json!({ "phase": 3, "agents": [{ "role": "main" }, 1], "toolboxes": [{ "name": "tb", "connType": "telnet" }],
-        "readyAgents": "x", "conditions": {} }));
+    let status = SetStatus::read(
+        &json!({ "phase": 3, "agents": [{ "role": "main" }, 1], "toolboxes": [{ "name": "tb", "connType": "telnet" }],
+        "readyAgents": "x", "conditions": {} }),
+    );
     assert_eq!(
         status.to_value(),
-        json!({ "readyAgents": 0, "desiredAgents": 0, "readyToolboxes": 0, "desiredToolboxes": 0, "toolboxes": [{ "name": "tb" }] })
+        json!({ "readyAgents": 0, "desiredAgents": 0, "readyToolboxes": 0, "desiredToolboxes": 0,
+            "toolboxes": [{ "name": "tb" }] })
     );
 }
 
@@ -184,8 +191,12 @@ fn conditions_move_only_with_their_status() {
         Condition::new("Progressing", true, "B", "b", 2),
     ];
     let merged = condition::merge(&old, ours, "t1");
-    let told: Vec<_> = merged.iter().map(|c| (c.kind.as_str(), c.reason.as_str(), c.last_transition_time.as_str())).collect();
-    assert_eq!(told, [("Foreign", "X", "t0"), ("Ready", "B", "t0"), ("Degraded", "B", "t1"), ("Progressing", "B", "t1")]);
+    let told: Vec<_> =
+        merged.iter().map(|c| (c.kind.as_str(), c.reason.as_str(), c.last_transition_time.as_str())).collect();
+    assert_eq!(
+        told,
+        [("Foreign", "X", "t0"), ("Ready", "B", "t0"), ("Degraded", "B", "t1"), ("Progressing", "B", "t1")]
+    );
     assert!(!condition::find(&merged, "Degraded").unwrap().is_true());
     assert_eq!(Condition::new("Ready", true, "A", "é".repeat(20_000), 1).message.chars().count(), 16_384);
 }

@@ -1,14 +1,12 @@
-//! The platform's acceptance cases on building pods and on drift (C, F and H), and what is read off a pod.
+//! The platform's acceptance cases on building pods (C and F), and what is read off a pod.
 
 use cocoon_operator::core::api::cocoonset::SetSpec;
+use cocoon_operator::core::contract::keys;
 use cocoon_operator::core::contract::lifecycle::State;
 use cocoon_operator::core::contract::names::{NodeName, Role, VmName};
-use cocoon_operator::core::contract::keys;
-use cocoon_operator::core::pod::drift::{self, adopt, drift, drift_of, must_recreate, patch_in_place, written_back};
 use cocoon_operator::core::pod::facts::{PodFacts, PodPhase};
-use cocoon_operator::core::pod::{Boot, Identity, Placement, PodTemplate, Remedy, render};
+use cocoon_operator::core::pod::{Boot, Identity, Placement, PodTemplate, render};
 use cocoon_operator::core::pod::{wanted_main, wanted_sub_agent, wanted_toolbox};
-use rstest::rstest;
 use serde_json::{Value, json};
 
 const ID: Identity<'static> = Identity { namespace: "ns", set: "demo", uid: "test-uid", generation: 7 };
@@ -41,15 +39,6 @@ fn toolbox(fields: Value) -> SetSpec {
 fn annotation<'a>(pod: &'a Value, key: &str) -> Option<&'a str> {
     pod["metadata"]["annotations"].get(key).and_then(Value::as_str)
 }
-/// A pod as an operator without intent annotations made it.
-fn elder(mut pod: Value) -> Value {
-    pod["metadata"]["annotations"].as_object_mut().unwrap().remove(keys::TEMPLATE).unwrap();
-    pod
-}
-fn fields(wanted: &PodTemplate, pod: &Value) -> Vec<&'static str> {
-    drift(wanted, &PodFacts::read(pod).carries).into_iter().map(|drift| drift.field).collect()
-}
-
 mod f_construction {
     use super::*;
 
@@ -77,7 +66,9 @@ mod f_construction {
         let terms = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
         assert_eq!(
             terms["nodeSelectorTerms"],
-            json!([{ "matchExpressions": [{ "key": "kubernetes.io/hostname", "operator": "In", "values": ["node-a"] }] }])
+            json!([{ "matchExpressions": [
+                { "key": "kubernetes.io/hostname", "operator": "In", "values": ["node-a"] },
+            ] }])
         );
         let homeless = wanted_sub_agent(&spec(json!({}), json!({})), &ID, 1, &VmName::from("v"), None, Boot::Fresh);
         assert_eq!(render(&homeless, &ID)["spec"].get("affinity"), None);
@@ -90,21 +81,31 @@ mod f_construction {
             .map(|key| annotation(&pod, key).unwrap())
             .into();
         assert_eq!(said, ["clone", "linux", "cloud-hypervisor", "always", "true"]);
-        for key in [keys::STORAGE, keys::NETWORK, keys::CONN_TYPE, keys::PROBE_PORT, keys::FORCE_PULL, keys::NO_DIRECT_IO, keys::RESTORE] {
+        for key in [
+            keys::STORAGE,
+            keys::NETWORK,
+            keys::CONN_TYPE,
+            keys::PROBE_PORT,
+            keys::FORCE_PULL,
+            keys::NO_DIRECT_IO,
+            keys::RESTORE,
+        ] {
             assert_eq!(annotation(&pod, key), None, "{key}");
         }
     }
 
     #[test]
     fn c2_f4_options_and_storage() {
-        let agent = json!({ "mode": "run", "os": "windows", "backend": "firecracker", "connType": "rdp", "storage": "100Gi",
+        let agent = json!({ "mode": "run", "os": "windows", "backend": "firecracker", "connType": "rdp",
+            "storage": "100Gi",
             "forcePull": true, "noDirectIO": true, "resources": { "limits": { "cpu": "2" } } });
         let pod = render(&main_of(&spec(agent, json!({}))), &ID);
         assert_eq!(annotation(&pod, keys::STORAGE), Some("100Gi"));
         assert_eq!(annotation(&pod, keys::FORCE_PULL), Some("true"));
         assert_eq!(
             pod["spec"]["containers"][0]["resources"],
-            json!({ "limits": { "cpu": "2", "ephemeral-storage": "100Gi" }, "requests": { "ephemeral-storage": "100Gi" } })
+            json!({ "limits": { "cpu": "2", "ephemeral-storage": "100Gi" },
+                "requests": { "ephemeral-storage": "100Gi" } })
         );
     }
 
@@ -118,7 +119,8 @@ mod f_construction {
 
     #[test]
     fn c4_c5_f5_f6_toolboxes() {
-        let fixed = json!({ "mode": "static", "staticIP": "10.0.0.1", "staticVMID": "qemu-1", "vncPort": 5901, "image": "" });
+        let fixed =
+            json!({ "mode": "static", "staticIP": "10.0.0.1", "staticVMID": "qemu-1", "vncPort": 5901, "image": "" });
         let pod = render(&toolbox_of(&toolbox(fixed)), &ID);
         assert_eq!(pod["metadata"]["name"], "demo-tb");
         let said = [keys::VM_ID, keys::VM_IP, keys::VNC_PORT].map(|key| annotation(&pod, key).unwrap());
@@ -137,14 +139,18 @@ mod f_construction {
         let pod = render(&main_of(&spec(json!({}), json!({}))), &ID);
         assert_eq!(
             pod["metadata"]["ownerReferences"],
-            json!([{ "apiVersion": "cocoonset.cocoonstack.io/v1", "kind": "CocoonSet", "name": "demo", "uid": "test-uid",
+            json!([{ "apiVersion": "cocoonset.cocoonstack.io/v1", "kind": "CocoonSet", "name": "demo",
+                "uid": "test-uid",
                 "controller": true, "blockOwnerDeletion": true }])
         );
     }
 
     #[test]
     fn f8_selectors() {
-        let pod = render(&main_of(&spec(json!({}), json!({ "nodePool": "purpose-a", "snapshotCompatibilityClass": "n2" }))), &ID);
+        let pod = render(
+            &main_of(&spec(json!({}), json!({ "nodePool": "purpose-a", "snapshotCompatibilityClass": "n2" }))),
+            &ID,
+        );
         assert_eq!(pod["spec"]["nodeSelector"], json!({ keys::POOL: "purpose-a", keys::CPU_CLASS: "n2" }));
         let pod = render(&main_of(&spec(json!({}), json!({}))), &ID);
         assert_eq!(pod["spec"]["nodeSelector"], json!({ keys::POOL: "default" }));
@@ -152,7 +158,13 @@ mod f_construction {
 
     #[test]
     fn f9_f10_tolerations_and_the_rest_of_the_shape() {
-        let pod = render(&main_of(&spec(json!({ "envFrom": [{ "configMapRef": { "name": "c" } }], "serviceAccountName": "sa" }), json!({}))), &ID);
+        let pod = render(
+            &main_of(&spec(
+                json!({ "envFrom": [{ "configMapRef": { "name": "c" } }], "serviceAccountName": "sa" }),
+                json!({}),
+            )),
+            &ID,
+        );
         assert_eq!(
             pod["spec"]["tolerations"],
             json!([
@@ -165,7 +177,8 @@ mod f_construction {
         assert_eq!(pod["spec"]["serviceAccountName"], "sa");
         assert_eq!(
             pod["spec"]["containers"],
-            json!([{ "name": "agent", "image": "ghcr.io/cocoonstack/placeholder:latest", "envFrom": [{ "configMapRef": { "name": "c" } }] }])
+            json!([{ "name": "agent", "image": "ghcr.io/cocoonstack/placeholder:latest",
+                "envFrom": [{ "configMapRef": { "name": "c" } }] }])
         );
     }
 
@@ -197,183 +210,6 @@ mod f_construction {
     }
 }
 
-mod h_drift {
-    use super::*;
-
-    #[test]
-    fn h1_fresh_pods_match() {
-        let fixed = toolbox(json!({ "mode": "static", "staticIP": "10.0.0.1", "staticVMID": "q", "vncPort": 5901 }));
-        let plain = spec(json!({ "replicas": 1, "storage": "1.5Gi" }), json!({}));
-        for template in [main_of(&plain), sub_of(&plain, 1), toolbox_of(&toolbox(json!({}))), toolbox_of(&fixed)] {
-            for pod in [render(&template, &ID), elder(render(&template, &ID))] {
-                assert_eq!(fields(&template, &pod), [""; 0]);
-            }
-        }
-    }
-
-    #[test]
-    fn h3_an_unset_pool_is_default() {
-        let pod = render(&main_of(&spec(json!({}), json!({ "nodePool": "default" }))), &ID);
-        assert_eq!(fields(&main_of(&spec(json!({}), json!({}))), &pod), [""; 0]);
-    }
-
-    #[test]
-    fn c13_pool_of_a_pod() {
-        let wanted = main_of(&spec(json!({}), json!({})));
-        let mut pod = elder(render(&wanted, &ID));
-        let pool = |pod: &Value| PodFacts::read(pod).carries.pool;
-        pod["metadata"]["annotations"][keys::POOL] = json!("of-annotation");
-        pod["metadata"]["labels"][keys::POOL] = json!("of-label");
-        assert_eq!(pool(&pod), "default", "the selector first");
-        pod["spec"]["nodeSelector"] = json!({});
-        assert_eq!(pool(&pod), "of-label");
-        pod["metadata"]["labels"].as_object_mut().unwrap().remove(keys::POOL);
-        assert_eq!(pool(&pod), "of-annotation");
-        pod["metadata"]["annotations"].as_object_mut().unwrap().remove(keys::POOL);
-        assert_eq!(pool(&pod), "default");
-    }
-
-    #[test]
-    fn h4_h5_classes() {
-        let with = |class: &str| main_of(&spec(json!({}), json!({ "snapshotCompatibilityClass": class })));
-        let none = main_of(&spec(json!({}), json!({})));
-        assert_eq!(fields(&with("b"), &render(&with("a"), &ID)), ["snapshotCompatibilityClass"]);
-        for pod in [render(&none, &ID), elder(render(&none, &ID))] {
-            assert_eq!(fields(&with("a"), &pod), [""; 0], "adopted while it lives");
-            let mut failed = pod.clone();
-            failed["status"] = json!({ "phase": "Failed" });
-            let said: Vec<_> = drift_of(&with("a"), &PodFacts::read(&failed)).iter().map(|drift| drift.field).collect();
-            assert_eq!(said, ["snapshotCompatibilityClass"], "not at its end");
-            assert!(drift_of(&with("a"), &PodFacts::read(&pod)).is_empty());
-        }
-        let class = json!({ "toolboxes": [{ "name": "tb", "image": "img" }], "snapshotCompatibilityClass": "a" });
-        let classed = spec(json!({}), class);
-        assert_eq!(fields(&toolbox_of(&classed), &elder(render(&toolbox_of(&toolbox(json!({}))), &ID))), [""; 0]);
-    }
-
-    #[test]
-    fn h6_placement_never_drifts() {
-        let pod = render(&main_of(&spec(json!({}), json!({}))), &ID);
-        assert_eq!(fields(&main_of(&spec(json!({}), json!({ "nodeName": "b" }))), &pod), [""; 0]);
-        let mut bound = elder(render(&sub_of(&spec(json!({}), json!({})), 1), &ID));
-        bound["spec"].as_object_mut().unwrap().remove("affinity");
-        bound["spec"]["nodeName"] = json!("node-z");
-        assert_eq!(fields(&sub_of(&spec(json!({}), json!({})), 1), &bound), [""; 0], "bound by an older operator (D-44)");
-    }
-
-    #[test]
-    fn d17_requests_are_completed_from_limits_per_resource() {
-        let resources = json!({ "limits": { "cpu": "1", "memory": "1Gi" }, "requests": { "cpu": "1" } });
-        let wanted = main_of(&spec(json!({ "resources": resources }), json!({})));
-        let mut pod = elder(render(&wanted, &ID));
-        pod["spec"]["containers"][0]["resources"]["requests"]["memory"] = json!("1Gi");
-        assert_eq!(fields(&wanted, &pod), [""; 0]);
-    }
-
-    #[test]
-    fn d19_what_a_limit_range_adds_is_not_drift_even_without_a_statement() {
-        let wanted = main_of(&spec(json!({}), json!({})));
-        let mut pod = elder(render(&wanted, &ID));
-        pod["spec"]["containers"][0]["resources"] = json!({ "limits": { "cpu": "1" }, "requests": { "cpu": "500m", "memory": "1Gi" } });
-        assert_eq!(fields(&wanted, &pod), [""; 0]);
-        let asked = main_of(&spec(json!({ "resources": { "limits": { "cpu": "2" } } }), json!({})));
-        assert_eq!(fields(&asked, &pod), ["resources.cpu"]);
-    }
-
-    #[test]
-    fn a_bound_taken_away_is_noticed_once_the_intent_is_stated() {
-        let asked = main_of(&spec(json!({ "resources": { "limits": { "cpu": "2" } } }), json!({})));
-        let none = main_of(&spec(json!({}), json!({})));
-        assert_eq!(fields(&none, &render(&asked, &ID)), ["resources.cpu"]);
-        let mut pod = elder(render(&asked, &ID));
-        assert_eq!(fields(&none, &pod), [""; 0], "it might be a LimitRange's");
-        let patch = adopt(&asked, &PodFacts::read(&pod).carries).expect("an older pod without drift is adopted");
-        assert_eq!(patch.keys().collect::<Vec<_>>(), [keys::TEMPLATE]);
-        pod["metadata"]["annotations"][keys::TEMPLATE] = json!(patch[keys::TEMPLATE]);
-        assert_eq!(fields(&none, &pod), ["resources.cpu"]);
-        assert_eq!(adopt(&asked, &PodFacts::read(&pod).carries), None, "once");
-    }
-
-    #[test]
-    fn a_pod_that_waits_for_its_successor_is_not_stated_up_to_date() {
-        let old = main_of(&spec(json!({}), json!({})));
-        let new = main_of(&spec(json!({ "image": "new", "connType": "vnc" }), json!({ "snapshotPolicy": "never" })));
-        for mut pod in [render(&old, &ID), elder(render(&old, &ID))] {
-            let carries = PodFacts::read(&pod).carries;
-            let drifts = drift(&new, &carries);
-            assert!(must_recreate(&drifts));
-            assert_eq!(adopt(&new, &carries), None);
-            let patch = patch_in_place(&new, &carries, &drifts);
-            assert_eq!(patch[keys::CONN_TYPE].as_deref(), Some("vnc"));
-            assert_eq!(patch[keys::SNAPSHOT_POLICY].as_deref(), Some("never"));
-            assert_eq!(patch.len(), 3, "the image is not patched");
-            for (key, value) in patch {
-                pod["metadata"]["annotations"][key] = json!(value);
-            }
-            assert_eq!(fields(&new, &pod), ["image"], "still waiting, and nothing else");
-            let again = drift(&new, &PodFacts::read(&pod).carries);
-            assert!(patch_in_place(&new, &PodFacts::read(&pod).carries, &again).is_empty(), "patched once");
-        }
-    }
-
-    #[test]
-    fn an_adopted_pod_without_a_class_still_lacks_it_at_its_end() {
-        let none = main_of(&spec(json!({}), json!({})));
-        let classed = main_of(&spec(json!({}), json!({ "snapshotCompatibilityClass": "a" })));
-        let mut pod = elder(render(&none, &ID));
-        let patch = adopt(&classed, &PodFacts::read(&pod).carries).unwrap();
-        pod["metadata"]["annotations"][keys::TEMPLATE] = json!(patch[keys::TEMPLATE]);
-        pod["status"] = json!({ "phase": "Failed" });
-        assert_eq!(drift_of(&classed, &PodFacts::read(&pod)).len(), 1);
-    }
-
-    #[test]
-    fn a_static_id_is_patched_once_and_then_only_reported() {
-        let fixed = |id: &str| toolbox_of(&toolbox(json!({ "mode": "static", "staticIP": "10.0.0.1", "staticVMID": id })));
-        let (old, new) = (fixed("old"), fixed("new"));
-        let mut pod = render(&old, &ID);
-        let facts = PodFacts::read(&pod);
-        let drifts = drift(&new, &facts.carries);
-        assert_eq!(drifts.iter().map(|drift| (drift.field, drift.remedy)).collect::<Vec<_>>(), [("staticVMID", Remedy::PatchOnce)]);
-        assert_eq!(written_back(&new, &facts), [""; 0]);
-        for (key, value) in patch_in_place(&new, &facts.carries, &drifts) {
-            pod["metadata"]["annotations"][key] = json!(value);
-        }
-        assert_eq!(annotation(&pod, keys::VM_ID), Some("new"));
-        assert_eq!(written_back(&new, &PodFacts::read(&pod)), [""; 0]);
-        pod["metadata"]["annotations"][keys::VM_ID] = json!("old");
-        let facts = PodFacts::read(&pod);
-        assert_eq!(drift(&new, &facts.carries), [], "no second patch (R20)");
-        assert_eq!(written_back(&new, &facts), ["staticVMID"]);
-    }
-
-    #[test]
-    fn drift_says_from_what_to_what() {
-        let one = main_of(&spec(json!({ "resources": { "limits": { "cpu": "1" } } }), json!({})));
-        let two = main_of(&spec(json!({ "resources": { "limits": { "cpu": "2" } }, "network": "lan" }), json!({})));
-        let drifts = drift(&two, &PodFacts::read(&render(&one, &ID)).carries);
-        let said: Vec<_> = drifts.iter().map(|d| (d.field, d.from.as_str(), d.to.as_str())).collect();
-        assert_eq!(
-            said,
-            [("network", "none", "lan"), ("resources.cpu", "limit 1, request none", "limit 2, request none")]
-        );
-    }
-
-    #[rstest]
-    #[case("not json")]
-    #[case("null")]
-    #[case(r#"{"image":7}"#)]
-    fn a_corrupt_statement_states_nothing(#[case] text: &str) {
-        let wanted = main_of(&spec(json!({}), json!({})));
-        let mut pod = render(&wanted, &ID);
-        pod["metadata"]["annotations"][keys::TEMPLATE] = json!(text);
-        let facts = PodFacts::read(&pod);
-        assert_eq!(facts.oddities.iter().map(|oddity| oddity.reason).collect::<Vec<_>>(), ["CorruptAnnotation"]);
-        assert_eq!(drift::drift(&wanted, &facts.carries), []);
-        assert_eq!(fields(&main_of(&spec(json!({ "image": "new" }), json!({}))), &pod), ["image"]);
-    }
-}
-
 mod facts {
     use super::*;
 
@@ -386,7 +222,8 @@ mod facts {
 
     #[test]
     fn c14_readiness_and_ends() {
-        let ready = |status: &str| pod(json!({ "conditions": [{ "type": "Ready", "status": status }] }), json!({})).ready;
+        let ready =
+            |status: &str| pod(json!({ "conditions": [{ "type": "Ready", "status": status }] }), json!({})).ready;
         assert_eq!(["True", "False", "Unknown"].map(ready), [true, false, false]);
         let ends = |phase: &str| pod(json!({ "phase": phase }), json!({})).is_terminal();
         // C14 has Succeeded as not terminal; D-65 overrules for managed pods.
@@ -394,13 +231,19 @@ mod facts {
         let unmanaged = PodFacts::read(&json!({ "status": { "phase": "Succeeded" } }));
         assert!(!unmanaged.is_terminal());
         assert!(pod(json!({ "phase": "Running" }), json!({ keys::LIFECYCLE_STATE: "failed" })).is_terminal());
-        let running = |state: Value| pod(json!({ "containerStatuses": [{ "state": state }] }), json!({})).container_running;
-        assert_eq!([json!({ "running": {} }), json!({ "waiting": {} }), json!({ "terminated": {} })].map(running), [true, false, false]);
+        let running =
+            |state: Value| pod(json!({ "containerStatuses": [{ "state": state }] }), json!({})).container_running;
+        assert_eq!(
+            [json!({ "running": {} }), json!({ "waiting": {} }), json!({ "terminated": {} })].map(running),
+            [true, false, false]
+        );
     }
 
     #[test]
     fn a_vm_lives_when_it_has_an_id_and_its_container_runs() {
-        let live = |id: &str, state: Value| pod(json!({ "containerStatuses": [{ "state": state }] }), json!({ keys::VM_ID: id })).is_live();
+        let live = |id: &str, state: Value| {
+            pod(json!({ "containerStatuses": [{ "state": state }] }), json!({ keys::VM_ID: id })).is_live()
+        };
         assert!(live("q", json!({ "running": {} })));
         assert!(!live("", json!({ "running": {} })));
         assert!(!live("q", json!({})));
@@ -411,15 +254,20 @@ mod facts {
         let facts = PodFacts::read(&json!({
             "metadata": {
                 "name": "demo-1", "namespace": "ns", "uid": "u", "resourceVersion": "5",
-                "creationTimestamp": "2026-08-01T10:00:00Z", "deletionTimestamp": "2026-08-01T11:00:00Z", "deletionGracePeriodSeconds": 1,
+                "creationTimestamp": "2026-08-01T10:00:00Z", "deletionTimestamp": "2026-08-01T11:00:00Z",
+                "deletionGracePeriodSeconds": 1,
                 "finalizers": ["f"],
                 "labels": { keys::NAME: "demo", keys::ROLE: "sub-agent", keys::SLOT: "1", "team": "x" },
-                "annotations": { keys::VM_NAME: "vk-ns-demo-1", keys::HIBERNATE: "true", keys::RESTORE: "true", keys::DEAD_LETTER: "true",
-                    keys::MANAGED: "true", keys::LIFECYCLE_STATE: "ready", keys::LIFECYCLE_GENERATION: "4", keys::POST_CLONE_STATE: "failed",
-                    keys::GENERATION: "4", keys::CONN_TYPE: "telnet", "kubectl.kubernetes.io/last-applied-configuration": "{}" },
+                "annotations": { keys::VM_NAME: "vk-ns-demo-1", keys::HIBERNATE: "true", keys::RESTORE: "true",
+                    keys::DEAD_LETTER: "true",
+                    keys::MANAGED: "true", keys::LIFECYCLE_STATE: "ready", keys::LIFECYCLE_GENERATION: "4",
+                    keys::POST_CLONE_STATE: "failed",
+                    keys::GENERATION: "4", keys::CONN_TYPE: "telnet",
+                    "kubectl.kubernetes.io/last-applied-configuration": "{}" },
                 "ownerReferences": [
                     { "apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c" },
-                    { "apiVersion": "cocoonset.cocoonstack.io/v1", "kind": "CocoonSet", "name": "demo", "uid": "s", "controller": true },
+                    { "apiVersion": "cocoonset.cocoonstack.io/v1", "kind": "CocoonSet", "name": "demo", "uid": "s",
+                        "controller": true },
                 ],
             },
             "spec": { "nodeName": "node-a" },
@@ -436,12 +284,17 @@ mod facts {
         assert_eq!((facts.owning_set(), facts.owners.len()), (Some("demo"), 2));
         assert_eq!(facts.accepted_vm_name().unwrap().as_str(), "vk-ns-demo-1");
         assert!(facts.hibernate && facts.restore && facts.dead_letter && facts.managed && facts.post_clone_failed);
-        assert_eq!((facts.lifecycle.state.clone(), facts.lifecycle.observed_generation, facts.generation), (State::Ready, 4, 4));
+        assert_eq!(
+            (facts.lifecycle.state.clone(), facts.lifecycle.observed_generation, facts.generation),
+            (State::Ready, 4, 4)
+        );
         assert_eq!((facts.phase, facts.ready, facts.ready_since.is_some()), (PodPhase::Pending, false, true));
         assert_eq!(facts.unschedulable.as_deref(), Some("0/3 nodes"));
         assert_eq!((facts.node.clone().unwrap().as_str(), facts.pod_ip.as_deref()), ("node-a", Some("10.0.0.1")));
         assert_eq!(facts.connection_type().as_str(), "ssh", "garbage never reaches a status (D-71)");
-        assert!(facts.annotations.keys().all(|key| key.contains("cocoonstack.io/")) && !facts.labels.contains_key("team"));
+        assert!(
+            facts.annotations.keys().all(|key| key.contains("cocoonstack.io/")) && !facts.labels.contains_key("team")
+        );
     }
 
     #[test]

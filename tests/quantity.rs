@@ -84,7 +84,8 @@ fn what_is_none_stays_text(#[case] given: &str) {
 fn integers_are_quantities_too() {
     assert_eq!(Quantity::read(&json!(2)), Some(Quantity::of("2")));
     assert_eq!(Quantity::read(&json!(true)), None);
-    let (spec, oddities) = SetSpec::read(&json!({ "agent": { "image": "i", "storage": 5, "resources": { "limits": { "cpu": 2 } } } }));
+    let (spec, oddities) =
+        SetSpec::read(&json!({ "agent": { "image": "i", "storage": 5, "resources": { "limits": { "cpu": 2 } } } }));
     assert_eq!(spec.agent.vm.storage.unwrap().as_str(), "5");
     assert_eq!(spec.agent.vm.resources.limits["cpu"], Quantity::of("2000m"));
     assert_eq!(oddities, []);
