@@ -198,6 +198,12 @@ fn conditions_move_only_with_their_status() {
         [("Foreign", "X", "t0"), ("Ready", "B", "t0"), ("Degraded", "B", "t1"), ("Progressing", "B", "t1")]
     );
     assert!(!condition::find(&merged, "Degraded").unwrap().is_true());
+    let sound = json!({ "type": "X", "status": "True", "reason": "R", "lastTransitionTime": "2026-08-01T10:00:00Z" });
+    for (key, value) in [("status", "Maybe"), ("reason", ""), ("lastTransitionTime", "yesterday"), ("type", "")] {
+        let mut broken = sound.clone();
+        broken[key] = json!(value);
+        assert_eq!(Condition::read_all(&json!([broken, sound])).len(), 1, "{key} would be refused");
+    }
     assert_eq!(Condition::new("Ready", true, "A", "é".repeat(20_000), 1).message.chars().count(), 16_384);
 }
 

@@ -301,6 +301,9 @@ mod facts {
     fn a_vm_name_that_is_another_pods_is_not_accepted() {
         let facts = pod(json!({}), json!({ keys::VM_NAME: "vk-other-tenant-0" }));
         assert_eq!(facts.accepted_vm_name(), None, "R22, D-32");
+        assert_eq!(facts.oddities.iter().map(|oddity| oddity.reason).collect::<Vec<_>>(), ["NameMismatch"]);
+        assert_eq!(pod(json!({}), json!({})).oddities, []);
+        assert_eq!(pod(json!({}), json!({ keys::VM_NAME: "vk-ns-demo-0-505043" })).oddities, []);
         assert_eq!(facts.vm_name.as_str(), "vk-other-tenant-0");
     }
 }
