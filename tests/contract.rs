@@ -155,6 +155,22 @@ mod a_enums_and_defaults {
         let (spec, oddities) = SetSpec::read(&json!({ "agent": { "image": "i" }, "toolboxes": toolboxes }));
         assert_eq!((spec.creatable_toolboxes().count(), spec.toolboxes.len()), (MAX_TOOLBOXES, 100));
         assert_eq!(reasons(&oddities), ["Clamped"]);
+        let refused = (0..10).map(|n| json!({ "name": format!("{n}"), "image": "i" }));
+        let sound = (0..64).map(|n| json!({ "name": format!("t{n}"), "image": "i" }));
+        let toolboxes: Vec<Value> = refused.chain(sound).collect();
+        let (spec, oddities) = SetSpec::read(&json!({ "agent": { "image": "i" }, "toolboxes": toolboxes }));
+        assert_eq!(spec.creatable_toolboxes().count(), 64, "the refused take nobody's place");
+        assert_eq!(oddities.len(), 10);
+    }
+
+    #[test]
+    fn a_static_toolbox_needs_both_id_and_address() {
+        for (missing, id, ip) in [("id", "", "10.0.0.1"), ("ip", "q", ""), ("none", "q", "10.0.0.1")] {
+            let toolbox = json!({ "name": "tb", "mode": "static", "staticVMID": id, "staticIP": ip });
+            let (spec, oddities) = SetSpec::read(&json!({ "agent": { "image": "i" }, "toolboxes": [toolbox] }));
+            assert_eq!(spec.creatable_toolboxes().count(), usize::from(missing == "none"));
+            assert_eq!(oddities.len(), usize::from(missing != "none"));
+        }
     }
 }
 
@@ -219,6 +235,12 @@ mod c_vm_annotations {
         for key in [keys::MODE, keys::CONN_TYPE, keys::FORK_FROM, keys::STORAGE, keys::PROBE_PORT, keys::FORCE_PULL] {
             assert_eq!(annotations.get(key), None, "{key}");
         }
+    }
+
+    #[test]
+    fn an_absent_mode_is_the_roles_default() {
+        let mode = |role| VmSpec::read(&Annotations::new(), &role).mode.to_string();
+        assert_eq!([Role::Main, Role::SubAgent(1), Role::Toolbox("tb".into())].map(mode), ["clone", "clone", "run"]);
     }
 
     #[test]

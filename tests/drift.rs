@@ -200,6 +200,38 @@ fn a_static_id_is_patched_once_and_then_only_reported() {
     assert_eq!(written_back(&new, &facts), ["staticVMID"]);
 }
 
+/// The image waits for a new pod; the id is patched meanwhile, and once only, though nothing else is stated.
+#[test]
+fn a_static_id_of_an_older_pod_is_patched_once_even_while_it_waits() {
+    let fixed = |id: &str, os: &str| {
+        toolbox_of(&toolbox(json!({ "mode": "static", "staticIP": "10.0.0.1", "staticVMID": id, "os": os })))
+    };
+    let new = fixed("new", "windows");
+    let mut pod = elder(render(&fixed("old", "linux"), &ID));
+    let carries = PodFacts::read(&pod).carries;
+    let drifts = drift(&new, &carries);
+    assert_eq!(drifts.iter().map(|drift| drift.field).collect::<Vec<_>>(), ["os", "staticVMID"]);
+    for (key, value) in patch_in_place(&new, &carries, &drifts) {
+        pod["metadata"]["annotations"][key] = json!(value);
+    }
+    pod["metadata"]["annotations"][keys::VM_ID] = json!("old");
+    assert_eq!(fields(&new, &pod), ["os"]);
+    assert_eq!(written_back(&new, &PodFacts::read(&pod)), ["staticVMID"]);
+}
+
+#[test]
+fn a_statement_about_fields_that_the_pod_does_not_have_states_nothing() {
+    let wanted = toolbox_of(&toolbox(json!({})));
+    let mut pod = render(&wanted, &ID);
+    let mut stated: Value = serde_json::from_str(annotation(&pod, keys::TEMPLATE).unwrap()).unwrap();
+    stated["serviceAccountName"] = json!("another");
+    stated["staticVMID"] = json!("q");
+    stated["ofTheFuture"] = json!(1);
+    pod["metadata"]["annotations"][keys::TEMPLATE] = json!(stated.to_string());
+    let facts = PodFacts::read(&pod);
+    assert_eq!((facts.carries, facts.oddities), (wanted, vec![]));
+}
+
 #[test]
 fn drift_says_from_what_to_what() {
     let one = main_of(&spec(json!({ "resources": { "limits": { "cpu": "1" } } }), json!({})));

@@ -72,6 +72,7 @@ fn one_bad_count_spoils_one_slot(#[case] count: Value) {
     assert_eq!(history.of("1"), Charged::Unreadable);
     assert!(matches!(history.of("2"), Charged::Times(rebuild) if rebuild.count == 1 && rebuild.last_deleted.is_none()));
     history.charge("2", now());
+    history.charge("1", now());
     let written: Value = serde_json::from_str(&history.write().unwrap()).unwrap();
     assert_eq!(written["1"]["count"], count, "what cannot be read is kept as it came");
 }
@@ -185,6 +186,12 @@ fn conditions_move_only_with_their_status() {
         Condition { last_transition_time: "t0".into(), ..Condition::new("Ready", true, "A", "a", 1) },
         Condition { last_transition_time: "t0".into(), ..Condition::new("Degraded", true, "A", "a", 1) },
     ];
+    let timeless = condition::merge(
+        &[Condition::new("Ready", true, "A", "a", 1)],
+        vec![Condition::new("Ready", true, "A", "a", 1)],
+        "t1",
+    );
+    assert_eq!(timeless[0].last_transition_time, "t1");
     let ours = vec![
         Condition::new("Ready", true, "B", "b", 2),
         Condition::new("Degraded", false, "B", "b", 2),

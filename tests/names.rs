@@ -62,6 +62,7 @@ fn successor_names_are_known() {
 #[case("demo", "vk-ns-demo-0:latest", false)]
 #[case("a.b", "vk-ns-a.b-0", true)]
 #[case("a.b", "vk-ns-a-b-0", false)]
+#[case("a.b", "vk-ns-a-b-0-123456", false)]
 fn names_of_a_set(#[case] set: &str, #[case] vm: &str, #[case] ours: bool) {
     assert_eq!(names::is_of_set("ns", set, vm), ours);
 }

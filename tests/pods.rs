@@ -135,6 +135,22 @@ mod f_construction {
     }
 
     #[test]
+    fn a_static_toolbox_restores_nothing() {
+        let spec = toolbox(json!({ "mode": "static", "staticIP": "10.0.0.1", "staticVMID": "q" }));
+        let pod = render(&wanted_toolbox(&spec, &ID, &spec.toolboxes[0], Boot::Restore), &ID);
+        assert_eq!(annotation(&pod, keys::RESTORE), None);
+        let spec = toolbox(json!({}));
+        let pod = render(&wanted_toolbox(&spec, &ID, &spec.toolboxes[0], Boot::Restore), &ID);
+        assert_eq!(annotation(&pod, keys::RESTORE), Some("true"));
+    }
+
+    #[test]
+    fn the_default_service_account_is_none() {
+        let named = main_of(&spec(json!({ "serviceAccountName": "default" }), json!({})));
+        assert_eq!(named, main_of(&spec(json!({}), json!({}))));
+    }
+
+    #[test]
     fn f7_one_owner() {
         let pod = render(&main_of(&spec(json!({}), json!({}))), &ID);
         assert_eq!(
@@ -295,6 +311,28 @@ mod facts {
         assert!(
             facts.annotations.keys().all(|key| key.contains("cocoonstack.io/")) && !facts.labels.contains_key("team")
         );
+    }
+
+    #[test]
+    fn what_is_not_ours_to_know_is_not_read() {
+        let owner = json!({ "kind": "CocoonSet", "name": "demo", "controller": true });
+        let nameless = PodFacts::read(&json!({ "metadata": { "ownerReferences": [owner] } }));
+        assert!(!nameless.is_controlled_by(""));
+        let scheduled =
+            json!({ "type": "PodScheduled", "status": "True", "reason": "Unschedulable", "message": "old" });
+        assert_eq!(pod(json!({ "conditions": [scheduled] }), json!({})).unschedulable, None);
+        let mut toolbox = render(&toolbox_of(&toolbox(json!({}))), &ID);
+        toolbox["spec"]["serviceAccountName"] = json!("another");
+        assert_eq!(PodFacts::read(&toolbox).carries.service_account, None, "a toolbox has none of ours");
+    }
+
+    #[test]
+    fn only_a_required_host_is_a_pin() {
+        let mut pod = render(&main_of(&spec(json!({}), json!({ "nodeName": "node-b" }))), &ID);
+        assert_eq!(PodFacts::read(&pod).carries.placement, Placement::Required("node-b".into()));
+        let required = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0";
+        pod.pointer_mut(required).unwrap()["matchExpressions"][0]["operator"] = json!("NotIn");
+        assert_eq!(PodFacts::read(&pod).carries.placement, Placement::Anywhere);
     }
 
     #[test]

@@ -36,6 +36,10 @@ fn reasons(oddities: &[Oddity]) -> Vec<&str> {
 #[case("0.0000000001", "1n")]
 #[case("1e-3", "1e-3")]
 #[case("16Ei", "16Ei")]
+#[case("0.9765625Ki", "1k")]
+#[case("1.00001Ki", "1024010240u")]
+#[case("1000E", "1000E")]
+#[case("100e24", "100e24")]
 fn canonical_text(#[case] given: &str, #[case] canonical: &str) {
     let quantity = Quantity::of(given);
     assert!(quantity.is_valid());
@@ -89,6 +93,14 @@ fn integers_are_quantities_too() {
     assert_eq!(spec.agent.vm.storage.unwrap().as_str(), "5");
     assert_eq!(spec.agent.vm.resources.limits["cpu"], Quantity::of("2000m"));
     assert_eq!(oddities, []);
+}
+
+#[test]
+fn no_storage_is_no_oddity() {
+    for none in [json!(""), json!(null)] {
+        let (spec, oddities) = SetSpec::read(&json!({ "agent": { "image": "i", "storage": none } }));
+        assert_eq!((spec.agent.vm.storage, oddities), (None, vec![]));
+    }
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub fn full() -> Value {
     let vm = json!({ "os": "windows", "backend": "cloud-hypervisor", "connType": "rdp", "network": "lan",
         "forcePull": true, "noDirectIO": true,
         "probePort": 3389, "storage": "100Gi",
-        "resources": { "limits": { "cpu": "4", "memory": "8Gi", "example.com/gpu": "1" },
+        "resources": { "limits": { "cpu": "4", "memory": "8Gi", "example.com/gpu": "1", "ephemeral-storage": "2Gi" },
             "requests": { "cpu": "2", "ephemeral-storage": "1Gi" } } });
     let mut agent = json!({ "image": "img", "replicas": 3, "mode": "run", "serviceAccountName": "builder",
         "envFrom": [{ "prefix": "A_", "configMapRef": { "name": "c", "optional": false } },

@@ -75,11 +75,10 @@ pub fn adopt(wanted: &PodTemplate, carries: &PodTemplate) -> Option<AnnotationPa
 /// Fields of a static toolbox that we stated and that the node agent has written back: there is no second patch,
 /// only the reason `RecreateNeeded` (R20).
 pub fn written_back(wanted: &PodTemplate, pod: &PodFacts) -> Vec<&'static str> {
-    let stated = |field: Field| pod.carries.stated.contains(&field);
     let Some(VmRuntime { id, ip, .. }) = &wanted.fixed else { return Vec::new() };
     let mut fields = Vec::new();
     for (field, want, has) in [(Field::StaticVmId, id, &pod.runtime.id), (Field::StaticIp, ip, &pod.runtime.ip)] {
-        if stated(field) && field.value(&pod.carries) == **want && has != want {
+        if field.value(&pod.carries) == **want && has != want {
             fields.push(field.name());
         }
     }
