@@ -62,6 +62,10 @@ fn take_set(seen: &mut Observed, object: &Value) {
 
 fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     note(seen, attempt, outcome);
+    let tested = seen.set.finalizers.clone();
+    if let Some(record) = seen.memory.attempts.get_mut(attempt) {
+        record.tested = tested;
+    }
     if let Some(object) = object(outcome) {
         take_set(seen, &object.clone());
         if attempt.action == ActionKind::PatchStatus {
@@ -146,6 +150,11 @@ fn live_pods(seen: &mut Observed, outcome: &Outcome) {
 }
 
 fn live_pod(seen: &mut Observed, name: &str, outcome: &Outcome) {
+    let tried = Attempt { action: ActionKind::DeletePod, target: name.to_owned(), dry_run: false };
+    let leaving = object(outcome).is_none_or(|pod| LivePod::of(pod).deleting);
+    if seen.memory.attempts.contains_key(&tried) && leaving && outcome.effect() != Effect::Later {
+        delete_took(seen, name);
+    }
     let fact = match outcome.effect() {
         Effect::Happened => match object(outcome) {
             Some(pod) => {
@@ -184,9 +193,17 @@ fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
     } else {
         seen.pods.remove(name);
         let looks = seen.memory.foreign.get(name).map_or(0, |foreign| foreign.looks);
-        let foreign = Foreign { looks: looks.saturating_add(1), last: seen.mono };
+        let owner = live.owner.clone().map(|(kind, name, _)| (kind, name));
+        let foreign = Foreign { owner, deleting: live.deleting, looks: looks.saturating_add(1), last: seen.mono };
         seen.memory.foreign.insert(name.to_owned(), foreign);
         seen.strangers.insert(name.to_owned(), live);
+    }
+}
+
+/// A delete of ours that nobody could vouch for has taken after all: its pod did not just vanish.
+fn delete_took(seen: &mut Observed, name: &str) {
+    if let Some(uid) = seen.pods.get(name).map(|pod| pod.uid.to_string()) {
+        seen.memory.deleted.insert(name.to_owned(), uid);
     }
 }
 
@@ -291,6 +308,7 @@ fn create(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
                 take_pod(seen, &attempt.target, &pod);
             }
             seen.memory.namespace = None;
+            seen.memory.deleted.remove(&attempt.target);
             note(seen, attempt, outcome);
         }
         Effect::NamespaceGoing => {
@@ -342,7 +360,10 @@ fn delete(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
             }
             note(seen, attempt, outcome);
         }
-        Effect::Gone => pod_is_gone(seen, name),
+        Effect::Gone => {
+            delete_took(seen, name);
+            pod_is_gone(seen, name);
+        }
         Effect::Moved
         | Effect::Taken
         | Effect::NamespaceGoing
@@ -376,7 +397,7 @@ impl Vanished {
             had_vm: pod.has_vm(),
             succeeded: pod.phase == crate::core::pod::facts::PodPhase::Succeeded,
             node_was_ready,
-            confirmed: false,
+            confirmed: pod.deleting,
         }
     }
 }

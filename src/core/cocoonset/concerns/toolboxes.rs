@@ -32,7 +32,7 @@ struct Sitting<'a> {
 
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
-    let mut findings: Vec<Finding> = remove(seen).into_iter().collect();
+    let mut findings: Vec<Finding> = remove(seen);
     let mut sitting = Vec::new();
     for toolbox in seen.set.spec.creatable_toolboxes() {
         let Some(seat) = seat(seen, toolbox) else { continue };
@@ -62,17 +62,14 @@ fn wanted(seen: &Observed, toolbox: &Toolbox) -> PodTemplate {
     wanted_toolbox(&seen.set.spec, &seen.identity(), toolbox, Boot::Fresh)
 }
 
-fn remove(seen: &Observed) -> Option<Finding> {
+fn remove(seen: &Observed) -> Vec<Finding> {
     let surplus = |pod: &&PodFacts| match seen.role_of(pod) {
         Role::Toolbox(name) => !seen.set.spec.lists_toolbox(&name),
         Role::Main | Role::SubAgent(_) | Role::Unknown => false,
     };
     let extra: Vec<&PodFacts> = seen.pods.values().filter(|pod| !pod.deleting).filter(surplus).collect();
-    if extra.is_empty() {
-        return None;
-    }
     let because = format!("{} toolboxes are not in the spec", extra.len());
-    Some(sub_agents::delete_after_remembering(seen, Finding::of(&REMOVE, because), &extra))
+    sub_agents::delete_after_remembering(seen, &REMOVE, &because, &extra)
 }
 
 fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {
