@@ -20,7 +20,7 @@ fn now() -> jiff::Timestamp {
     "2026-08-01T10:00:00.123456789Z".parse().unwrap()
 }
 
-fn rebuild(count: u32) -> Rebuild {
+fn times(count: u32) -> Rebuild {
     Rebuild { count, last_deleted: Some(now()), uid: "u1".into(), generation: Some(7) }
 }
 
@@ -33,8 +33,8 @@ fn l4_a_history_round_trips_and_is_pruned() {
     assert_eq!((rebuild.count, rebuild.last_deleted), (2, Some(now())));
     assert_eq!(history.of("3"), Charged::Never);
     history.prune_slots(2);
-    history.put("2", rebuild(2));
-    history.put("3", rebuild(1));
+    history.put("2", times(2));
+    history.put("3", times(1));
     let written: Value = serde_json::from_str(&history.write().unwrap()).unwrap();
     let last = "2026-08-01T10:00:00.123456789Z";
     assert_eq!(
@@ -57,7 +57,7 @@ fn what_cannot_be_read_counts_as_exhausted(#[case] text: &str) {
     let (mut history, oddity) = Rebuilds::read(keys::REBUILD_HISTORY, Some(text));
     assert_eq!(oddity.unwrap().reason, "CorruptAnnotation");
     assert_eq!(history.of("1"), Charged::Unreadable);
-    history.put("1", rebuild(1));
+    history.put("1", times(1));
     assert_eq!(history.write(), None, "nothing is written over it");
     history.start_over();
     assert_eq!(history.of("1"), Charged::Never);
@@ -75,7 +75,7 @@ fn one_bad_count_spoils_one_slot(#[case] count: Value) {
     assert!(oddity.is_some());
     assert_eq!(history.of("1"), Charged::Unreadable);
     assert!(matches!(history.of("2"), Charged::Times(rebuild) if rebuild.count == 1 && rebuild.last_deleted.is_none()));
-    history.put("2", rebuild(2));
+    history.put("2", times(2));
     let written: Value = serde_json::from_str(&history.write().unwrap()).unwrap();
     assert_eq!(written["1"]["count"], count, "what cannot be read is kept as it came");
 }
