@@ -4,7 +4,7 @@ use cocoon_operator::core::api::cocoonset::SetStatus;
 use cocoon_operator::core::api::condition::{self, Condition};
 use cocoon_operator::core::api::hibernation::{HibernationSpec, HibernationStatus, holds_asleep, wants_restore};
 use cocoon_operator::core::contract::names::{Role, VmName};
-use cocoon_operator::core::contract::rebuilds::{Charged, Rebuilds};
+use cocoon_operator::core::contract::rebuilds::{Charged, Rebuild, Rebuilds};
 use cocoon_operator::core::contract::records::{Record, RecordState, Records};
 use cocoon_operator::core::contract::{delete_names, keys};
 use cocoon_operator::core::oddity::Oddity;
@@ -20,6 +20,10 @@ fn now() -> jiff::Timestamp {
     "2026-08-01T10:00:00.123456789Z".parse().unwrap()
 }
 
+fn times(count: u32) -> Rebuild {
+    Rebuild { count, last_deleted: Some(now()), uid: "u1".into(), generation: Some(7) }
+}
+
 #[test]
 fn l4_a_history_round_trips_and_is_pruned() {
     let text = r#"{"1":{"count":2,"lastDeleted":"2026-08-01T10:00:00.123456789Z"},"2":{"count":1},"7":{"count":9}}"#;
@@ -29,14 +33,14 @@ fn l4_a_history_round_trips_and_is_pruned() {
     assert_eq!((rebuild.count, rebuild.last_deleted), (2, Some(now())));
     assert_eq!(history.of("3"), Charged::Never);
     history.prune_slots(2);
-    history.charge("2", now());
-    history.charge("3", now());
+    history.put("2", times(2));
+    history.put("3", times(1));
     let written: Value = serde_json::from_str(&history.write().unwrap()).unwrap();
     let last = "2026-08-01T10:00:00.123456789Z";
     assert_eq!(
         written,
-        json!({ "1": { "count": 2, "lastDeleted": last }, "2": { "count": 2, "lastDeleted": last },
-            "3": { "count": 1, "lastDeleted": last } })
+        json!({ "1": { "count": 2, "lastDeleted": last }, "2": { "count": 2, "lastDeleted": last, "uid": "u1", "generation": 7 },
+            "3": { "count": 1, "lastDeleted": last, "uid": "u1", "generation": 7 } })
     );
     history.forget("1");
     assert_eq!(history.of("1"), Charged::Never);
@@ -53,7 +57,7 @@ fn what_cannot_be_read_counts_as_exhausted(#[case] text: &str) {
     let (mut history, oddity) = Rebuilds::read(keys::REBUILD_HISTORY, Some(text));
     assert_eq!(oddity.unwrap().reason, "CorruptAnnotation");
     assert_eq!(history.of("1"), Charged::Unreadable);
-    history.charge("1", now());
+    history.put("1", times(1));
     assert_eq!(history.write(), None, "nothing is written over it");
     history.start_over();
     assert_eq!(history.of("1"), Charged::Never);
@@ -71,8 +75,8 @@ fn one_bad_count_spoils_one_slot(#[case] count: Value) {
     assert!(oddity.is_some());
     assert_eq!(history.of("1"), Charged::Unreadable);
     assert!(matches!(history.of("2"), Charged::Times(rebuild) if rebuild.count == 1 && rebuild.last_deleted.is_none()));
-    history.charge("2", now());
-    history.charge("1", now());
+    history.put("2", times(2));
+    history.put("1", times(1));
     let written: Value = serde_json::from_str(&history.write().unwrap()).unwrap();
     assert_eq!(written["1"]["count"], count, "what cannot be read is kept as it came");
 }

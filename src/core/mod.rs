@@ -7,9 +7,21 @@
     clippy::wildcard_enum_match_arm
 )]
 
+pub mod action;
+mod action_json;
 pub mod api;
+pub mod call;
+pub mod classify;
+pub mod cocoonset;
 pub mod contract;
+pub mod control;
+pub mod decide;
+pub mod decision;
+pub mod fact;
+pub mod memory;
+pub mod meta;
 pub mod oddity;
 pub mod outcome;
 pub mod pod;
+pub mod rule;
 pub mod wire;

@@ -1,1 +1,3 @@
 //! A small Kubernetes and its nodes, in one process.
+
+pub mod store;

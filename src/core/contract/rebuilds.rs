@@ -13,6 +13,10 @@ pub struct Rebuild {
     pub count: u32,
     /// When the last was charged; none where that cannot be read.
     pub last_deleted: Option<Timestamp>,
+    /// Uid of the pod that it was charged for: charged twice, it counts once (D-11). Empty in an older operator's entry.
+    pub uid: String,
+    /// Generation it was charged under: an edit grants a fresh budget (D-47). None in an older operator's entry.
+    pub generation: Option<i64>,
 }
 
 /// What the history says of one key.
@@ -78,15 +82,11 @@ impl Rebuilds {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && !self.unreadable
     }
-    /// Charges one more rebuild. An unreadable count stays so: repairing it is a person's.
-    pub fn charge(&mut self, key: &str, now: Timestamp) {
-        let count = match self.of(key) {
-            Charged::Never => 0,
-            Charged::Times(rebuild) => rebuild.count,
-            Charged::Unreadable => return,
-        };
-        let rebuild = Rebuild { count: count.saturating_add(1), last_deleted: Some(now) };
-        self.entries.insert(key.to_owned(), Entry::Read(rebuild));
+    /// Sets the entry of a slot or role. An unreadable entry stays: repairing it is a person's.
+    pub fn put(&mut self, key: &str, rebuild: Rebuild) {
+        if self.of(key) != Charged::Unreadable {
+            self.entries.insert(key.to_owned(), Entry::Read(rebuild));
+        }
     }
     /// Grants a fresh budget: after a drift reset, after long health, after a new generation.
     pub fn forget(&mut self, key: &str) {
@@ -116,16 +116,27 @@ impl Entry {
         let count = value.get("count").and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok());
         let Some(count) = count else { return Self::Unreadable(value) };
         let last_deleted = value.get("lastDeleted").and_then(Value::as_str).and_then(|text| text.parse().ok());
-        Self::Read(Rebuild { count, last_deleted })
+        let uid = value.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let generation = value.get("generation").and_then(Value::as_i64);
+        Self::Read(Rebuild { count, last_deleted, uid, generation })
     }
     fn write(&self) -> Value {
-        match self {
-            Self::Read(Rebuild { count, last_deleted: Some(last) }) => {
-                json!({ "count": count, "lastDeleted": last.to_string() })
-            }
-            Self::Read(Rebuild { count, last_deleted: None }) => json!({ "count": count }),
-            Self::Unreadable(value) => value.clone(),
+        let rebuild = match self {
+            Self::Read(rebuild) => rebuild,
+            Self::Unreadable(value) => return value.clone(),
+        };
+        let mut entry = Map::new();
+        entry.insert("count".to_owned(), json!(rebuild.count));
+        if let Some(last) = rebuild.last_deleted {
+            entry.insert("lastDeleted".to_owned(), json!(last.to_string()));
         }
+        if !rebuild.uid.is_empty() {
+            entry.insert("uid".to_owned(), json!(rebuild.uid));
+        }
+        if let Some(generation) = rebuild.generation {
+            entry.insert("generation".to_owned(), json!(generation));
+        }
+        Value::Object(entry)
     }
 }
 

@@ -201,6 +201,10 @@ impl PodFacts {
     pub fn has_vm(&self) -> bool {
         !self.runtime.id.is_empty()
     }
+    /// Uid of the controlling owner.
+    pub fn owner_uid(&self) -> Option<&str> {
+        self.owner.as_ref().map(|owner| owner.uid.as_str()).filter(|uid| !uid.is_empty())
+    }
     /// True where the controlling owner is this object.
     pub fn is_controlled_by(&self, uid: &str) -> bool {
         !uid.is_empty() && self.owner.as_ref().is_some_and(|owner| owner.uid.as_str() == uid)

@@ -1,0 +1,192 @@
+//! From a request to what it is about: resource, object, subresource, verb.
+
+use super::resource::Resource;
+use super::status_error::{Answer, FieldError, FieldErrorKind, bad_request, invalid_options, no_such_path, status};
+use super::{Key, Store, admission, status_error};
+use crate::core::wire::{Method, Request};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The largest request body that is read.
+const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// What a path names.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub resource: Arc<Resource>,
+    /// Empty for cluster-wide objects and for collections over all namespaces.
+    pub namespace: String,
+    /// Empty for collections.
+    pub name: String,
+    /// Empty for the object itself.
+    pub subresource: String,
+}
+
+/// One request on its way through the store.
+pub(super) struct Call<'a> {
+    pub user: &'a str,
+    pub request: &'a Request,
+    pub target: Target,
+    /// As authorization knows it: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    pub verb: &'static str,
+}
+
+impl Call<'_> {
+    /// A query parameter; an empty one counts as absent.
+    pub fn query(&self, key: &str) -> Option<&str> {
+        let mut all = self.request.query.iter();
+        all.find(|(name, value)| name == key && !value.is_empty()).map(|(_, value)| value.as_str())
+    }
+    /// The resource of the target.
+    pub fn resource(&self) -> &Resource {
+        &self.target.resource
+    }
+    /// The key of the object that the path names.
+    pub fn key(&self) -> Key {
+        Key::new(&self.target.resource.qualified(), &self.target.namespace, &self.target.name)
+    }
+    /// `pods`, `pods/status`.
+    pub fn resource_and_subresource(&self) -> String {
+        let plural = &self.target.resource.plural;
+        if self.target.subresource.is_empty() {
+            plural.clone()
+        } else {
+            format!("{plural}/{}", self.target.subresource)
+        }
+    }
+}
+
+fn is_true(value: &str) -> bool {
+    matches!(value, "true" | "1" | "True" | "TRUE" | "t" | "T")
+}
+
+/// The verb as authorization knows it.
+fn verb(request: &Request, named: bool) -> &'static str {
+    let watch = request.query.iter().any(|(key, value)| key == "watch" && is_true(value));
+    match (request.method, named) {
+        (Method::Get | Method::Head, _) if watch => "watch",
+        (Method::Get | Method::Head, true) => "get",
+        (Method::Get | Method::Head, false) => "list",
+        (Method::Post, _) => "create",
+        (Method::Put, _) => "update",
+        (Method::Patch, _) => "patch",
+        (Method::Delete, true) => "delete",
+        (Method::Delete, false) => "deletecollection",
+    }
+}
+
+impl Store {
+    /// What this path names; none if nothing is served there.
+    pub(super) fn resolve(&self, path: &str) -> Option<Target> {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return None,
+        };
+        let (namespace, rest) = match rest {
+            ["namespaces", name, last @ ("status" | "finalize")] => ("", vec!["namespaces", *name, *last]),
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest.to_vec()),
+            _ => ("", rest.to_vec()),
+        };
+        let (plural, name, subresource) = match rest.as_slice() {
+            [plural] => (*plural, "", ""),
+            [plural, name] => (*plural, *name, ""),
+            [plural, name, subresource] => (*plural, *name, *subresource),
+            _ => return None,
+        };
+        let qualified = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
+        let resource = self.resource(&qualified).filter(|kind| kind.version == version)?;
+        let scoped = resource.namespaced == !namespace.is_empty();
+        let over_all = resource.namespaced && namespace.is_empty() && name.is_empty();
+        (scoped || over_all).then(|| Target {
+            resource,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            subresource: subresource.to_owned(),
+        })
+    }
+
+    /// The request with what it is about, once it has passed authentication, flow control and authorization.
+    pub(super) fn admit<'a>(&mut self, user: &'a str, request: &'a Request) -> Result<Call<'a>, status_error::Refused> {
+        let target = self.resolve(&request.path).ok_or_else(no_such_path)?;
+        let verb = verb(request, !target.name.is_empty());
+        let call = Call { user, request, target, verb };
+        admission::rules::at_the_door(self, &call)?;
+        Ok(call)
+    }
+
+    /// Answers one request.
+    pub(super) fn answer(&mut self, user: &str, request: &Request) -> Answer {
+        let call = self.admit(user, request)?;
+        if !request.body.is_null() && request.body.to_string().len() > BODY_LIMIT {
+            let message = format!("Request entity too large: limit is {BODY_LIMIT}");
+            return Err(status(413, "RequestEntityTooLarge", &message, None));
+        }
+        match call.verb {
+            "get" => self.read_one(&call),
+            "list" => self.list(&call),
+            "watch" => Err(bad_request("a watch has to be opened as a stream")),
+            _ if dry_run(&call)? => self.rehearse(&call),
+            _ => self.write(&call),
+        }
+    }
+
+    fn write(&mut self, call: &Call<'_>) -> Answer {
+        match call.verb {
+            "create" => self.create(call),
+            "update" => self.replace(call),
+            "patch" => self.patch(call),
+            "delete" => self.delete(call),
+            _ => self.delete_collection(call),
+        }
+    }
+
+    /// A dry run: the write happens to a copy of the cluster.
+    fn rehearse(&mut self, call: &Call<'_>) -> Answer {
+        let version = self.get(&call.resource().qualified(), &call.target.namespace, &call.target.name);
+        let version = version.map(|object| super::objects::meta(object, "resourceVersion").to_owned());
+        let mut copy = self.clone();
+        let mut reply = copy.write(call)?;
+        if let super::reply::ReplyBody::Json(body) = &mut reply.body
+            && body.get("kind").and_then(Value::as_str) != Some("Status")
+        {
+            let shown = version.map_or(Value::Null, Value::from);
+            super::objects::set_meta(body, "resourceVersion", shown);
+        }
+        Ok(reply)
+    }
+
+    fn read_one(&mut self, call: &Call<'_>) -> Answer {
+        match call.target.subresource.as_str() {
+            "" => {}
+            "status" if call.resource().status => {}
+            _ => return Err(no_such_path()),
+        }
+        let Some(object) = self.objects.get(&call.key()) else {
+            return Err(status_error::not_found(call.resource(), &call.target.name));
+        };
+        Ok(super::StoreReply::json(200, object.as_ref().clone()))
+    }
+}
+
+/// Whether the request only asks what would happen.
+fn dry_run(call: &Call<'_>) -> Result<bool, status_error::Refused> {
+    let in_body = call.verb.starts_with("delete").then(|| call.request.body.get("dryRun")).flatten();
+    let mut asked: Vec<String> = super::objects::texts(in_body);
+    asked.extend(call.query("dryRun").map(str::to_owned));
+    if asked.is_empty() {
+        return Ok(false);
+    }
+    if asked.iter().all(|value| value == "All") {
+        return Ok(true);
+    }
+    let kind = match call.verb {
+        "create" => "CreateOptions",
+        "update" => "UpdateOptions",
+        "patch" => "PatchOptions",
+        _ => "DeleteOptions",
+    };
+    let message = format!("Unsupported value: {}: supported values: \"All\"", Value::from(asked));
+    Err(invalid_options(kind, &FieldError::new(FieldErrorKind::NotSupported, "dryRun", message)))
+}
