@@ -167,6 +167,21 @@ fn a_pod_that_waits_for_its_successor_is_not_stated_up_to_date() {
 }
 
 #[test]
+fn a_patch_that_leaves_nothing_to_do_states_everything() {
+    let old = main_of(&spec(json!({}), json!({})));
+    let new = main_of(&spec(json!({ "connType": "vnc" }), json!({ "snapshotCompatibilityClass": "a" })));
+    let mut pod = elder(render(&old, &ID));
+    let carries = PodFacts::read(&pod).carries;
+    for (key, value) in patch_in_place(&new, &carries, &drift(&new, &carries)) {
+        pod["metadata"]["annotations"][key] = json!(value);
+    }
+    let after = PodFacts::read(&pod).carries;
+    assert_eq!(after.stated, new.stated);
+    assert_eq!(adopt(&new, &after), None);
+    assert_eq!(after.compat_class, None);
+}
+
+#[test]
 fn an_adopted_pod_without_a_class_still_lacks_it_at_its_end() {
     let none = main_of(&spec(json!({}), json!({})));
     let classed = main_of(&spec(json!({}), json!({ "snapshotCompatibilityClass": "a" })));
