@@ -65,11 +65,18 @@ pub struct Seat {
     pub managed: bool,
 }
 
-/// Where a seat stands.
+/// Whether a pod of ours sits there.
+#[derive(Debug)]
+pub enum Occupant<'a> {
+    /// It does.
+    Here(&'a PodFacts),
+    /// It does not; this is why, and what it takes.
+    Nobody(Step<'a>),
+}
+
+/// Where a seat without a pod stands.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A pod of ours is there.
-    Here(&'a PodFacts),
     /// A pod of ours is on its way out.
     Leaving(&'a PodFacts),
     /// Its names do not fit anywhere.
@@ -105,14 +112,19 @@ impl Seat {
     }
 }
 
-impl<'a> Step<'a> {
-    /// Recognises where a seat stands.
+impl<'a> Occupant<'a> {
+    /// Recognises who sits there.
     pub fn of(seen: &'a Observed, seat: &Seat) -> Self {
         match seen.pods.get(&seat.pod) {
-            Some(pod) if pod.deleting => return Self::Leaving(pod),
-            Some(pod) => return Self::Here(pod),
-            None => {}
+            Some(pod) if pod.deleting => Self::Nobody(Step::Leaving(pod)),
+            Some(pod) => Self::Here(pod),
+            None => Self::Nobody(Step::of(seen, seat)),
         }
+    }
+}
+
+impl<'a> Step<'a> {
+    fn of(seen: &'a Observed, seat: &Seat) -> Self {
         if let NameFit::Impossible(oddity) = check_names(&seen.set.namespace, &seen.set.name, &seat.role) {
             return Self::Unnameable(oddity);
         }
@@ -172,7 +184,7 @@ fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Optio
     let now = nodes.get(&node);
     let excused = now.is_some_and(|node| node.ready || node.out_of_service)
         || seen.set.annotation(keys::ACCEPT_NODE_LOSS) == Some(node.as_str());
-    let lost = was_ready.map_or(true, |ready| !ready);
+    let lost = was_ready.is_none_or(|ready| !ready);
     (lost && !excused).then_some(node)
 }
 
@@ -209,7 +221,6 @@ fn budgeted<'a>(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Op
 pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, rule: &Rule) -> Finding {
     let Seat { pod, vm, .. } = seat;
     match step {
-        Step::Here(_) => Finding::of(rule, format!("{pod} is there")),
         Step::Leaving(_) => Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"))
             .wait(format!("pod {pod} to be gone"), None),
         Step::Unnameable(oddity) => {

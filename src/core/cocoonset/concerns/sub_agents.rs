@@ -4,7 +4,7 @@ use super::main_agent;
 use crate::core::action::Change;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
-use crate::core::cocoonset::seat::{self, Seat, Step};
+use crate::core::cocoonset::seat::{self, Occupant, Seat, Step};
 use crate::core::cocoonset::{rebuild, rollout, sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
 use crate::core::decision::{Finding, Verdict};
@@ -47,13 +47,13 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     let mut missing = Vec::new();
     let mut sitting = Vec::new();
     for seat in seats(seen) {
-        match Step::of(seen, &seat) {
-            Step::Here(pod) => {
+        match Occupant::of(seen, &seat) {
+            Occupant::Here(pod) => {
                 let wanted = wanted(seen, &seat.role);
                 let drifts = drift_of(&wanted, pod);
                 sitting.push(Sitting { seat, pod, wanted, drifts });
             }
-            step => missing.extend(fill(seen, &seat, step)),
+            Occupant::Nobody(step) => missing.extend(fill(seen, &seat, step)),
         }
     }
     findings.extend(await_main(seen, &mut missing));

@@ -4,7 +4,7 @@ use super::{main_agent, sub_agents};
 use crate::core::api::cocoonset::Toolbox;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
-use crate::core::cocoonset::seat::{self, Seat, Step};
+use crate::core::cocoonset::seat::{self, Occupant, Seat};
 use crate::core::cocoonset::{rebuild, rollout, sitting};
 use crate::core::contract::names::Role;
 use crate::core::decision::{Finding, Verdict};
@@ -37,12 +37,12 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     for toolbox in seen.set.spec.creatable_toolboxes() {
         let Some(seat) = seat(seen, toolbox) else { continue };
         let wanted = wanted(seen, toolbox);
-        match Step::of(seen, &seat) {
-            Step::Here(pod) => {
+        match Occupant::of(seen, &seat) {
+            Occupant::Here(pod) => {
                 let drifts = drift_of(&wanted, pod);
                 sitting.push(Sitting { seat, pod, wanted, drifts });
             }
-            step => findings.push(seat::fill(seen, &seat, step, &wanted, &CREATE)),
+            Occupant::Nobody(step) => findings.push(seat::fill(seen, &seat, step, &wanted, &CREATE)),
         }
     }
     findings.extend(sitting.iter().flat_map(|at| tend(seen, at)));
