@@ -61,9 +61,7 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
         memory.watched.insert(uid.to_owned(), watched);
     }
     for (pod, foreign) in map(at, "foreign", "pods")? {
-        foreign.only(&["looks", "ageSeconds"])?;
-        let looks = count(&foreign, "looks")?;
-        memory.foreign.insert(pod.to_owned(), Foreign { looks, last: needed_since(&foreign, "ageSeconds")? });
+        memory.foreign.insert(pod.to_owned(), stranger(&foreign)?);
     }
     for (vm, age) in map(at, "found", "ages in seconds by VM name")? {
         memory.found.insert(vm.to_owned(), OLDEST.saturating_sub(age.seconds()?));
@@ -91,7 +89,10 @@ fn attempt(at: &Field<'_>) -> Result<(Attempt, Record), Failure> {
         "generation",
         "looked",
         "onLive",
+        "tested",
     ])?;
+    let tested = at.get("tested").map(|at| at.items("finalizers")).transpose()?;
+    let tested = tested.map(|list| list.iter().map(|at| at.text("a finalizer").map(str::to_owned)).collect());
     let actions: Vec<(&str, ActionKind)> = ActionKind::ALL.iter().map(|kind| (kind.name(), *kind)).collect();
     let classes: Vec<(&str, Class)> = Class::ALL.iter().map(|class| (class.name(), *class)).collect();
     let target = text(at, "target", "a pod, VM:TAG, object, pods, pod/NAME or namespace")?.unwrap_or_default();
@@ -108,6 +109,7 @@ fn attempt(at: &Field<'_>) -> Result<(Attempt, Record), Failure> {
         generation: generation.and_then(|number| i64::try_from(number).ok()).unwrap_or(0),
         looked: flag(at, "looked")?,
         on_live: flag(at, "onLive")?,
+        tested: tested.transpose()?,
     };
     let action = at.need("action", "the name of an action")?.word(&actions)?;
     Ok((Attempt { action, target, dry_run: flag(at, "dryRun")? }, record))
@@ -128,6 +130,22 @@ fn refusal(at: &Field<'_>) -> Result<NamespaceRefusal, Failure> {
         live: at.get("live").map(|at| at.word(&live)).transpose()?.unwrap_or(NamespaceLive::Unasked),
         asked: since(at, "askedAgeSeconds")?,
     })
+}
+
+fn stranger(at: &Field<'_>) -> Result<Foreign, Failure> {
+    at.only(&["looks", "ageSeconds", "owner", "deleting"])?;
+    Ok(Foreign {
+        looks: count(at, "looks")?,
+        last: needed_since(at, "ageSeconds")?,
+        owner: at.get("owner").map(|at| owner(&at)).transpose()?,
+        deleting: flag(at, "deleting")?,
+    })
+}
+
+fn owner(at: &Field<'_>) -> Result<(String, String), Failure> {
+    at.only(&["kind", "name"])?;
+    let part = |key: &str| at.need(key, "kind and name of the owner")?.text("kind and name of the owner");
+    Ok((part("kind")?.to_owned(), part("name")?.to_owned()))
 }
 
 fn vanished(at: &Field<'_>) -> Result<Vanished, Failure> {
