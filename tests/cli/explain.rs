@@ -263,3 +263,50 @@ fn a_large_dump_is_read() {
     let ran = run(&["explain", "-f", "-", "-o", "json"], text.as_bytes());
     assert_eq!(ran.code, 0, "{}", ran.err);
 }
+
+/// The YAML blocks of the pages are read as they stand.
+#[test]
+fn the_examples_of_the_pages_work() {
+    for page in ["docs/explain.md", "docs/observation.md"] {
+        let text = std::fs::read_to_string(page).expect("readable");
+        let blocks: Vec<&str> =
+            text.split("```yaml\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0)).collect();
+        assert_eq!(blocks.len(), 1, "{page}");
+        for block in blocks {
+            let input = format!("{}\n---\n{block}", set("netconn-test", "netprobe-b")).replace('…', "x");
+            let input = input.replace("checkedAt: \"x\"", "checkedAt: \"2026-08-03T12:00:00Z\"");
+            let ran = run(&["explain", "-f", "-", "-o", "json"], input.as_bytes());
+            assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{page}");
+            let all: Value = serde_json::from_str(&ran.out).expect("JSON");
+            assert_eq!(all[0]["outcomes"].as_array().map(Vec::len), Some(1), "{page}");
+        }
+    }
+}
+
+/// What a refused field is told to be one of is what the page lists.
+#[test]
+fn the_page_lists_every_field_that_is_read() {
+    let page = std::fs::read_to_string("docs/observation.md").expect("readable");
+    let odd = json!({ "zzzzzz": 1 });
+    let memory = |fields: Value| json!({ "memory": { "a/x": fields } });
+    for fields in [
+        odd.clone(),
+        json!({ "snapshots": { "v": { "latest": odd } } }),
+        json!({ "outcomes": [odd] }),
+        memory(odd.clone()),
+        memory(json!({ "attempts": [odd] })),
+        memory(json!({ "namespaceRefusal": odd })),
+        memory(json!({ "vanished": { "p": odd } })),
+        memory(json!({ "watched": { "p": odd } })),
+        memory(json!({ "foreign": { "p": odd } })),
+        memory(json!({ "foreign": { "p": { "ageSeconds": 1, "owner": odd } } })),
+        memory(json!({ "error": odd })),
+    ] {
+        let ran = run(&["explain", "-f", "-"], format!("{}\n{}", set("a", "x"), observation(fields)).as_bytes());
+        let (_, fields) = ran.err.trim().split_once("zzzzzz: unknown field; expected one of ").expect("a refusal");
+        for field in fields.split(", ").filter(|field| !["apiVersion", "kind", "metadata"].contains(field)) {
+            let told = page.contains(&format!("`{field}`")) || page.contains(&format!("## {field}\n"));
+            assert!(told || page.contains(&format!("\n{field}: ")), "docs/observation.md does not speak of {field}");
+        }
+    }
+}

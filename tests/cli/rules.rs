@@ -46,7 +46,7 @@ fn names_are_unique_well_formed_and_never_reused() {
         let id = rule["id"].as_str().expect("id");
         let words: Vec<&str> = id.split('/').collect();
         let fine = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-        assert!(words.len() == 2 && words.iter().all(|word| fine(word)), "{id} is no CONCERN/WHAT-IT-DOES");
+        assert!(words.len() == 2 && words.iter().all(fine), "{id} is no CONCERN/WHAT-IT-DOES");
         assert!(seen.insert(id.to_owned()), "{id} is taken, or was once");
         let text = rule["text"].as_str().expect("text");
         assert!(text.len() > 12 && !text.ends_with(')'), "{id} does not say what it is for: {text}");
