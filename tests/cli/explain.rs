@@ -310,3 +310,34 @@ fn the_page_lists_every_field_that_is_read() {
         }
     }
 }
+
+/// Types that the schema would refuse are facts about the object, not about the file.
+#[test]
+fn an_object_that_does_not_fit_its_schema_is_explained_all_the_same() {
+    for fields in [
+        json!({ "spec": [], "status": "gone" }),
+        json!({ "spec": { "agent": { "image": 7, "replicas": "many" }, "toolboxes": {} } }),
+        json!({ "spec": { "agent": { "image": "a", "replicas": i64::MAX } } }),
+        json!({ "metadata": { "namespace": "a", "name": "x", "uid": "u", "finalizers": "f", "labels": [], "annotations": 7,
+                              "generation": "2", "creationTimestamp": 5, "ownerReferences": {} } }),
+    ] {
+        let mut object = set("a", "x");
+        for (key, value) in fields.as_object().expect("a mapping") {
+            object[key] = value.clone();
+        }
+        let ran = run(
+            &["explain", "-f", "-"],
+            format!("{object}\n{}", observation(json!({ "now": "2026-08-03T12:00:00Z" }))).as_bytes(),
+        );
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{fields}");
+        assert!(ran.out.contains("CocoonSet a/x"), "{fields}");
+    }
+}
+
+#[test]
+fn facts_about_one_set_are_not_taken_for_facts_about_another() {
+    let seen = observation(json!({ "snapshots": { "vk-a-x-0": { "hibernate": "absent" } } }));
+    let all = explained(&[set("a", "x"), set("a", "x-y"), set("b", "x"), seen]);
+    let probes: Vec<bool> = all.iter().map(|one| actions(one).contains(&"ProbeSnapshot")).collect();
+    assert_eq!(probes, [false, true, true]);
+}

@@ -227,3 +227,24 @@ fn the_file_at_fault_is_named() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.starts_with("stdin, document 1 (line 1): apiVersion"), "{}", ran.err);
 }
+
+/// Depth, breadth and size that no parser should be led into.
+#[test]
+fn what_would_exhaust_a_parser_is_refused() {
+    let bomb: String = "bcdefghi"
+        .chars()
+        .zip("abcdefgh".chars())
+        .map(|(name, of)| format!("{name}: &{name} [{}]\n", vec![format!("*{of}"); 9].join(",")))
+        .collect();
+    let cases = [
+        ("JSON lists in lists", "[".repeat(100_000)),
+        ("JSON mappings in mappings", "{\"a\":".repeat(100_000)),
+        ("YAML lists in lists", format!("a: {}", "[".repeat(100_000))),
+        ("YAML mappings in mappings", (0..3_000).map(|at| format!("{}a:\n", " ".repeat(at))).collect()),
+        ("aliases of aliases", format!("a: &a [x, x]\n{bomb}")),
+        ("a number beyond all", "{\"a\": 1e999}".to_owned()),
+    ];
+    for (name, text) in &cases {
+        refused(name, text.as_bytes(), &["line "]);
+    }
+}
