@@ -152,6 +152,8 @@ fn mask(value: &mut Value) {
             if map.contains_key("creationTimestamp") || map.contains_key("resourceVersion") {
                 map.remove("managedFields");
             }
+            // Go writes `lastProbeTime: null`; null and absent say the same.
+            map.retain(|_, child| !child.is_null());
             for (key, child) in map.iter_mut() {
                 let fixed = matches!(
                     key.as_str(),

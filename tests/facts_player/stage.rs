@@ -49,9 +49,6 @@ impl Stage {
     pub fn json_patch(&mut self, path: &str, patch: Value) -> Value {
         Self::sure(self.store.handle(&Request::new(Method::Patch, path).with_body(JSON_PATCH, patch)))
     }
-    pub fn put(&mut self, path: &str, object: Value) -> Value {
-        Self::sure(self.store.handle(&Request::new(Method::Put, path).with_body(JSON, object)))
-    }
     pub fn delete(&mut self, path: &str) -> Value {
         Self::sure(self.store.handle(&Request::new(Method::Delete, path)))
     }

@@ -7,8 +7,8 @@ use super::{cases as c, cases_more as m};
 pub enum Treatment {
     /// Prepared by this and played.
     Played(fn(&mut Stage)),
-    /// Read by a test of its own.
-    Read(&'static str),
+    /// Read by code of its own: the logs by `logs.rs`, the definition by every stage.
+    Read,
     /// Not played, for this reason.
     Excused(&'static str),
 }
@@ -16,7 +16,6 @@ pub enum Treatment {
 use Treatment::{Excused, Played, Read};
 
 const APPLY: &str = "server-side apply is not part of the store";
-const LOG: &str = "reproduced by the tests in logs.rs";
 
 pub const TABLE: &[(&str, Treatment)] = &[
     ("a0-delete-namespace.json", Played(c::nothing)),
@@ -63,13 +62,13 @@ pub const TABLE: &[(&str, Treatment)] = &[
     ("e3-rbac-list-cluster.json", Played(c::alice)),
     ("e4-anonymous.json", Played(c::anonymous)),
     ("e5-bad-token.json", Played(c::bad_token)),
-    ("events-cr-bg-nofin.jsonl", Read(LOG)),
-    ("events-cr-bg.jsonl", Read(LOG)),
-    ("events-cr-fg.jsonl", Read(LOG)),
-    ("events-cr-orphan.jsonl", Read(LOG)),
-    ("events-ns-legacy-order.jsonl", Read(LOG)),
-    ("events-ns-ordered.jsonl", Read(LOG)),
-    ("events-ns-podfin.jsonl", Read(LOG)),
+    ("events-cr-bg-nofin.jsonl", Read),
+    ("events-cr-bg.jsonl", Read),
+    ("events-cr-fg.jsonl", Read),
+    ("events-cr-orphan.jsonl", Read),
+    ("events-ns-legacy-order.jsonl", Read),
+    ("events-ns-ordered.jsonl", Read),
+    ("events-ns-podfin.jsonl", Read),
     ("f1-podsecurity.json", Played(c::pod_security)),
     ("f2-podsecurity-warn.json", Played(c::pod_security_warning)),
     ("g1-jsonpatch-test-cr.json", Played(c::g1)),
@@ -164,7 +163,7 @@ pub const TABLE: &[(&str, Treatment)] = &[
     ("s2-etcd-too-large.json", Played(m::too_large_for_etcd)),
     ("s3-annotations-too-long.json", Played(m::long_annotations)),
     ("s4-binding-conflict.json", Played(m::bound)),
-    ("widget-crd.json", Read("the definition that every stage installs")),
+    ("widget-crd.json", Read),
     ("x01-pod-in-fresh-ns.json", Played(m::fresh_namespace)),
     ("x02-pod-no-default-sa.json", Played(m::no_service_account)),
     ("x03-pod-in-terminating-ns-quota-and-sa.json", Played(m::everything_wrong)),

@@ -50,7 +50,9 @@ impl Store {
         let namespace = (!call.target.namespace.is_empty()).then_some(call.target.namespace.as_str());
         let all = self.state_at(version, &qualified, namespace);
         let beyond = |key: &Key| {
-            start.after.as_ref().is_none_or(|(namespace, name)| (&key.namespace, &key.name) > (namespace, name))
+            // A token of a namespaced list names no namespace.
+            let after = start.after.as_ref().map(|(ns, name)| (namespace.unwrap_or(ns), name.as_str()));
+            after.is_none_or(|after| (key.namespace.as_str(), key.name.as_str()) > after)
         };
         let fitting: Vec<(&Key, &Arc<Value>)> =
             all.iter().filter(|(key, object)| beyond(key) && selector.matches(object)).collect();
