@@ -57,8 +57,15 @@ fn touched(stage: &mut Stage) -> u64 {
     }
     let before = stage.store.version();
     let second = [
-        "1796025996.9784472", "1796025998.9924846", "1796026001.0089738", "1796026003.0212398", "1796026005.034586",
-        "1796026007.0449684", "1796026009.0572672", "1796026011.0722492", "1796026013.0833304",
+        "1796025996.9784472",
+        "1796025998.9924846",
+        "1796026001.0089738",
+        "1796026003.0212398",
+        "1796026005.034586",
+        "1796026007.0449684",
+        "1796026009.0572672",
+        "1796026011.0722492",
+        "1796026013.0833304",
     ];
     let first = ["0", "1", "2", "3", "4", "5"];
     let all = first.iter().map(|t| ("l0", *t)).chain(second.iter().map(|t| ("l1", *t)));
@@ -184,7 +191,8 @@ pub fn n5(stage: &mut Stage) {
 }
 
 pub fn rehearsed(stage: &mut Stage) {
-    let object = json!({"apiVersion": "example.test/v1", "kind": "Widget", "metadata": {"name": "o1"}, "spec": {"size": 3}});
+    let object =
+        json!({"apiVersion": "example.test/v1", "kind": "Widget", "metadata": {"name": "o1"}, "spec": {"size": 3}});
     let request = Request::new(Method::Post, format!("{WIDGETS}/f1-main/widgets")).with_body(JSON, object);
     assert_eq!(stage.store.handle(&request.with_query("dryRun", "All")).status, 201);
 }

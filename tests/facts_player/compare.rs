@@ -157,7 +157,12 @@ fn mask(value: &mut Value) {
             for (key, child) in map.iter_mut() {
                 let fixed = matches!(
                     key.as_str(),
-                    "uid" | "resourceVersion" | "creationTimestamp" | "deletionTimestamp" | "lastTransitionTime" | "continue"
+                    "uid"
+                        | "resourceVersion"
+                        | "creationTimestamp"
+                        | "deletionTimestamp"
+                        | "lastTransitionTime"
+                        | "continue"
                 );
                 if (fixed && child.is_string() && child != "") || (generated && key == "name") {
                     *child = json!("masked");

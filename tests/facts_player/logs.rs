@@ -27,14 +27,22 @@ fn seconds(at: f64) -> SignedDuration {
 impl Replay {
     /// The state before the deletion, as the recording had it.
     fn new(title: &str, start: Timestamp, namespace: &str) -> Self {
-        let settings =
-            Settings { ordered_namespace_deletion: !title.starts_with("OrderedNamespaceDeletion=false"), ..Settings::default() };
+        let settings = Settings {
+            ordered_namespace_deletion: !title.starts_with("OrderedNamespaceDeletion=false"),
+            ..Settings::default()
+        };
         // The pod collector's round in the recording was 13.76 s after the deletion.
         let mut store = Store::with_settings(start - seconds(6.24), settings);
         store.install_crd(&serde_json::from_str(include_str!("../facts/widget-crd.json")).expect("JSON"));
         store.add_namespace(namespace);
-        let mut replay =
-            Self { store, start, namespace: namespace.to_owned(), owner: Value::Null, watches: Vec::new(), seen: Vec::new() };
+        let mut replay = Self {
+            store,
+            start,
+            namespace: namespace.to_owned(),
+            owner: Value::Null,
+            watches: Vec::new(),
+            seen: Vec::new(),
+        };
         let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "fake-node"}});
         replay.post("/api/v1/nodes", node);
         let held = if title.contains("no finalizer") { json!([]) } else { json!(["example.test/hold"]) };
@@ -45,7 +53,8 @@ impl Replay {
         replay.owner = replay.post(&replay.widgets(), widget).value().clone();
         let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm"}});
         replay.post(&format!("/api/v1/namespaces/{namespace}/configmaps"), config);
-        let pod_finalizers = if title.contains("finalizer of its own") { json!(["example.test/pod-hold"]) } else { json!([]) };
+        let pod_finalizers =
+            if title.contains("finalizer of its own") { json!(["example.test/pod-hold"]) } else { json!([]) };
         for (name, node) in [("bound-1", true), ("bound-2", true), ("unbound-1", false), ("unbound-2", false)] {
             assert_eq!(replay.create_pod(name, node, true, &pod_finalizers).status, 201);
         }
@@ -66,7 +75,8 @@ impl Replay {
             ("ConfigMap", namespaced("configmaps")),
         ];
         for (kind, path) in all {
-            let request = Request::new(Method::Get, path).with_query("watch", "1").with_query("resourceVersion", &version);
+            let request =
+                Request::new(Method::Get, path).with_query("watch", "1").with_query("resourceVersion", &version);
             self.watches.push((kind, self.store.open_watch(&request).expect("a watch")));
         }
     }
@@ -177,7 +187,9 @@ fn summary(kind: &str, event: &str, object: &Value) -> Value {
     put("node", object.pointer("/spec/nodeName"));
     put("phase", object.pointer("/status/phase"));
     put("specFinalizers", object.pointer("/spec/finalizers"));
-    if let Some(conditions) = object.pointer("/status/conditions").and_then(Value::as_array).filter(|_| kind == "Namespace") {
+    if let Some(conditions) =
+        object.pointer("/status/conditions").and_then(Value::as_array).filter(|_| kind == "Namespace")
+    {
         let short = |c: &Value| json!([c["type"], c["status"], c["reason"], c["message"]]);
         line["conditions"] = conditions.iter().map(short).collect();
     }

@@ -65,12 +65,16 @@ impl Store {
         }
         let left = fitting.len() - page;
         if let (true, Some((last, _))) = (left > 0, fitting.get(page.wrapping_sub(1))) {
-            meta.insert("continue".to_owned(), Value::from(token(i128::from(version), last, &qualified, namespace.is_some())));
+            meta.insert(
+                "continue".to_owned(),
+                Value::from(token(i128::from(version), last, &qualified, namespace.is_some())),
+            );
             if selector.is_empty() {
                 meta.insert("remainingItemCount".to_owned(), json!(left));
             }
         }
-        let items: Vec<Value> = fitting.iter().take(page).map(|(_, object)| item(object, resource.is_custom())).collect();
+        let items: Vec<Value> =
+            fitting.iter().take(page).map(|(_, object)| item(object, resource.is_custom())).collect();
         Ok(StoreReply::json(
             200,
             json!({"apiVersion": resource.api_version(), "kind": resource.list_kind, "metadata": meta, "items": items}),
@@ -141,10 +145,8 @@ fn token(version: i128, last: &Key, resource: &str, in_namespace: bool) -> Strin
     let slash = if resource.starts_with("events") { "" } else { "/" };
     let prefix = if in_namespace { String::new() } else { format!("{}/", last.namespace) };
     let start = format!("{slash}{prefix}{}\u{0}", last.name);
-    URL_SAFE_NO_PAD.encode(format!(
-        "{{\"v\":\"meta.k8s.io/v1\",\"rv\":{version},\"start\":{}}}",
-        super::reply::quoted(&start)
-    ))
+    URL_SAFE_NO_PAD
+        .encode(format!("{{\"v\":\"meta.k8s.io/v1\",\"rv\":{version},\"start\":{}}}", super::reply::quoted(&start)))
 }
 
 fn read_token(text: &str) -> Option<(i128, (String, String))> {
