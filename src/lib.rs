@@ -1,5 +1,7 @@
 //! A Kubernetes operator for CocoonSet and CocoonHibernation: a pure core that decides, and a shell that acts.
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod core;
 #[cfg(feature = "sim")]
 pub mod sim;

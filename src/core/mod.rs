@@ -1,6 +1,27 @@
 //! What decides. No I/O, no clock, no async, no client: everything comes in through the observation, everything wanted
 //! goes out as actions, and nothing here can fail.
-#![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros, clippy::wildcard_enum_match_arm)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    clippy::wildcard_enum_match_arm
+)]
 
+pub mod action;
+mod action_json;
+pub mod api;
+pub mod call;
+pub mod classify;
+pub mod cocoonset;
+pub mod contract;
+pub mod control;
+pub mod decide;
+pub mod decision;
+pub mod fact;
+pub mod memory;
+pub mod meta;
+pub mod oddity;
 pub mod outcome;
+pub mod pod;
+pub mod rule;
 pub mod wire;

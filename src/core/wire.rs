@@ -137,7 +137,7 @@ pub enum Reply {
     Http {
         /// Status code.
         status: u16,
-        /// The `Retry-After` header, if it was a number of seconds.
+        /// The `Retry-After` header, as [`retry_after`] reads it.
         retry_after: Option<Duration>,
         /// The body as received.
         body: Vec<u8>,
@@ -160,4 +160,16 @@ impl Reply {
     pub fn json(status: u16, body: &Value) -> Self {
         Self::Http { status, retry_after: None, body: body.to_string().into_bytes(), digest: None }
     }
+}
+
+/// Reads a `Retry-After` header: a whole number of seconds. Anything else, a date included (reading it would need a
+/// clock), says nothing.
+pub fn retry_after(header: &str) -> Option<Duration> {
+    let digits = header.trim();
+    // Rust's parser takes a leading plus; HTTP does not.
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    // A number too large for 64 bits is still a number, and means "very long".
+    Some(Duration::from_secs(digits.parse().unwrap_or(u64::MAX)))
 }

@@ -1,0 +1,382 @@
+//! Taking answers in: the observation after an attempt is the observation before it and what the world said.
+
+use super::observed::{LivePod, Manifest, Observed, SetFacts, Snapshot};
+use crate::core::action::{ActionKind, Attempt, Live, Question};
+use crate::core::contract::keys;
+use crate::core::fact::Fact;
+use crate::core::memory::{Foreign, NamespaceLive, NamespaceRefusal, Vanished, Watched};
+use crate::core::outcome::{Answer, Class, Effect, Outcome};
+use crate::core::pod::facts::PodFacts;
+use serde_json::Value;
+
+/// Takes in what an attempt came to.
+pub fn absorb(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    seen.tried.push((attempt.clone(), outcome.class));
+    match attempt.action {
+        ActionKind::ReadLive => live_read(seen, attempt, outcome),
+        ActionKind::ProbeSnapshot => probe(seen, attempt, outcome),
+        ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
+            object_write(seen, attempt, outcome);
+        }
+        ActionKind::CreatePod => create(seen, attempt, outcome),
+        ActionKind::DeletePod => delete(seen, attempt, outcome),
+        ActionKind::PatchPod => patch_pod(seen, attempt, outcome),
+        ActionKind::DeleteSnapshot => delete_snapshot(seen, attempt, outcome),
+        ActionKind::EmitEvent | ActionKind::Await | ActionKind::Stop => {}
+    }
+}
+
+/// Success clears what came before; anything else is noted.
+fn note(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    let on_live = seen.live.object != Fact::Unasked;
+    match outcome.effect() {
+        Effect::Happened => seen.memory.forget(attempt),
+        Effect::Moved
+        | Effect::Taken
+        | Effect::Gone
+        | Effect::NamespaceGoing
+        | Effect::Refused
+        | Effect::Later
+        | Effect::Unsure
+        | Effect::NotSent => seen.memory.note(attempt, outcome, seen.mono, seen.set.generation, on_live),
+    }
+}
+
+fn object(outcome: &Outcome) -> Option<&Value> {
+    match (&outcome.answer, outcome.effect() == Effect::Happened) {
+        (Answer::Object(object), true) => Some(object),
+        (Answer::Object(_) | Answer::Nothing | Answer::List { .. } | Answer::Snapshot { .. }, _) => None,
+    }
+}
+
+fn take_set(seen: &mut Observed, object: &Value) {
+    let set = SetFacts::of(object);
+    if set.uid != seen.set.uid {
+        seen.live.object_gone = true;
+        return;
+    }
+    seen.oddities.retain(|oddity| !seen.set.oddities.contains(oddity));
+    seen.oddities.extend(set.oddities.iter().cloned());
+    seen.set = set;
+}
+
+fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    note(seen, attempt, outcome);
+    if let Some(object) = object(outcome) {
+        take_set(seen, &object.clone());
+        if attempt.action == ActionKind::PatchStatus {
+            seen.memory.last_status = Some(seen.mono);
+            seen.memory.node_names_pruned = drops_node_names(seen);
+        }
+    }
+    if outcome.effect() == Effect::Gone {
+        seen.live.object_gone = true;
+    }
+}
+
+/// An older CRD prunes the additive `nodeName` of entries: then it is no longer compared (decision R25).
+fn drops_node_names(seen: &Observed) -> bool {
+    let mut placed = seen.set.status.agents.iter().filter(|entry| {
+        let pod = seen.pods.get(&entry.pod_name);
+        entry.node_name.is_empty() && pod.is_some_and(|pod| pod.node.is_some())
+    });
+    placed.next().is_some()
+}
+
+fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    let answered = match outcome.effect() {
+        Effect::Happened | Effect::Gone => true,
+        Effect::Moved
+        | Effect::Taken
+        | Effect::NamespaceGoing
+        | Effect::Refused
+        | Effect::Later
+        | Effect::Unsure
+        | Effect::NotSent => false,
+    };
+    match attempt.target.as_str() {
+        "object" => live_object(seen, outcome),
+        "pods" => live_pods(seen, outcome),
+        "namespace" => live_namespace(seen, outcome),
+        other => {
+            if let Some(pod) = other.strip_prefix("pod/") {
+                live_pod(seen, pod, outcome);
+                if answered {
+                    seen.memory.looked(&Question::ReadLive(Live::Pod(pod.to_owned())));
+                }
+            }
+        }
+    }
+    if answered {
+        seen.memory.forget(attempt);
+        if attempt.target == "object" {
+            seen.memory.looked(&Question::ReadLive(Live::Object));
+        }
+    } else {
+        note(seen, attempt, outcome);
+    }
+}
+
+fn live_object(seen: &mut Observed, outcome: &Outcome) {
+    match outcome.effect() {
+        Effect::Happened => {
+            if let Some(object) = object(outcome) {
+                take_set(seen, &object.clone());
+            }
+            seen.live.object = Fact::Known(());
+        }
+        Effect::Gone => seen.live.object_gone = true,
+        Effect::Moved
+        | Effect::Taken
+        | Effect::NamespaceGoing
+        | Effect::Refused
+        | Effect::Later
+        | Effect::Unsure
+        | Effect::NotSent => seen.live.object = unavailable(outcome),
+    }
+}
+
+fn live_pods(seen: &mut Observed, outcome: &Outcome) {
+    seen.live.pods = match (&outcome.answer, outcome.effect() == Effect::Happened) {
+        (Answer::List { items, .. }, true) => Fact::Known(items.iter().map(LivePod::of).collect()),
+        (Answer::List { .. } | Answer::Object(_) | Answer::Nothing | Answer::Snapshot { .. }, _) => {
+            unavailable(outcome)
+        }
+    };
+}
+
+fn live_pod(seen: &mut Observed, name: &str, outcome: &Outcome) {
+    let fact = match outcome.effect() {
+        Effect::Happened => match object(outcome) {
+            Some(pod) => {
+                take_pod(seen, name, &pod.clone());
+                Fact::Known(Some(LivePod::of(pod)))
+            }
+            None => unavailable(outcome),
+        },
+        Effect::Gone => {
+            pod_is_gone(seen, name);
+            Fact::Known(None)
+        }
+        Effect::Moved
+        | Effect::Taken
+        | Effect::NamespaceGoing
+        | Effect::Refused
+        | Effect::Later
+        | Effect::Unsure
+        | Effect::NotSent => unavailable(outcome),
+    };
+    seen.live.pod.insert(name.to_owned(), fact);
+}
+
+/// A pod as the server returned it: ours, or somebody else's.
+fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
+    let live = LivePod::of(object);
+    let replaced = seen.pods.get(name).is_some_and(|known| known.uid.as_str() != live.uid);
+    if replaced {
+        pod_is_gone(seen, name);
+    }
+    if live.is_controlled_by(&seen.set.uid) {
+        seen.strangers.remove(name);
+        seen.memory.foreign.remove(name);
+        seen.memory.vanished.remove(name);
+        seen.pods.insert(name.to_owned(), PodFacts::read(object));
+    } else {
+        seen.pods.remove(name);
+        let looks = seen.memory.foreign.get(name).map_or(0, |foreign| foreign.looks);
+        let foreign = Foreign { looks: looks.saturating_add(1), last: seen.mono };
+        seen.memory.foreign.insert(name.to_owned(), foreign);
+        seen.strangers.insert(name.to_owned(), live);
+    }
+}
+
+/// A live answer says that there is no such pod.
+fn pod_is_gone(seen: &mut Observed, name: &str) {
+    seen.strangers.remove(name);
+    seen.memory.foreign.remove(name);
+    if let Some(known) = seen.pods.remove(name)
+        && seen.memory.deleted.get(name).map(String::as_str) != Some(known.uid.as_str())
+    {
+        let node_was_ready = node_is_ready(seen, known.node.as_ref().map(|node| node.as_str()));
+        seen.memory.vanished.insert(name.to_owned(), Vanished::of(&known, node_was_ready));
+    }
+    if let Some(vanished) = seen.memory.vanished.get_mut(name) {
+        vanished.confirmed = true;
+    }
+    let attempt = |action| Attempt { action, target: name.to_owned(), dry_run: false };
+    seen.memory.attempts.remove(&attempt(ActionKind::DeletePod));
+    seen.memory.attempts.remove(&attempt(ActionKind::PatchPod));
+}
+
+/// Whether a node is Ready; unknown where nodes are not watched.
+pub fn node_is_ready(seen: &Observed, node: Option<&str>) -> Option<bool> {
+    let nodes = seen.nodes.as_ref()?;
+    Some(nodes.get(node?).is_some_and(|node| node.ready))
+}
+
+fn live_namespace(seen: &mut Observed, outcome: &Outcome) {
+    let live = match outcome.effect() {
+        Effect::Gone => NamespaceLive::Terminating,
+        Effect::Refused => NamespaceLive::Refused,
+        Effect::Happened => match object(outcome) {
+            Some(namespace) if is_terminating(namespace) => NamespaceLive::Terminating,
+            Some(_) => NamespaceLive::Active,
+            None => NamespaceLive::Unasked,
+        },
+        Effect::Moved | Effect::Taken | Effect::NamespaceGoing | Effect::Later | Effect::Unsure | Effect::NotSent => {
+            NamespaceLive::Unasked
+        }
+    };
+    let now = seen.mono;
+    if let Some(refusal) = &mut seen.memory.namespace {
+        refusal.live = live;
+        refusal.asked = Some(now);
+    }
+}
+
+/// Whether a namespace object is being deleted.
+pub fn is_terminating(namespace: &Value) -> bool {
+    namespace.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string)
+        || namespace.pointer("/status/phase").and_then(Value::as_str) == Some("Terminating")
+}
+
+fn probe(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    let Some((vm, tag)) = attempt.target.rsplit_once(':') else { return };
+    let fact = if outcome.class == Class::Absent {
+        Fact::Known(None)
+    } else if outcome.effect() == Effect::Happened {
+        Fact::Known(Some(manifest(outcome)))
+    } else {
+        unavailable(outcome)
+    };
+    if fact.known().is_some() {
+        seen.memory.looked(&Question::ProbeSnapshot { vm: vm.to_owned(), tag: tag.to_owned() });
+    }
+    match &fact {
+        Fact::Known(Some(_)) if tag == keys::TAG_HIBERNATE => drop(seen.memory.found.insert(vm.to_owned(), seen.mono)),
+        Fact::Known(_) => drop(seen.memory.found.remove(vm)),
+        Fact::Unasked | Fact::Unavailable(_) => {}
+    }
+    seen.snapshots.insert((vm.to_owned(), tag.to_owned()), Snapshot { fact, fresh: true });
+    note(seen, attempt, outcome);
+}
+
+fn manifest(outcome: &Outcome) -> Manifest {
+    match &outcome.answer {
+        Answer::Snapshot { digest, base_image } => Manifest { digest: digest.clone(), base_image: base_image.clone() },
+        Answer::Nothing | Answer::Object(_) | Answer::List { .. } => Manifest::default(),
+    }
+}
+
+fn delete_snapshot(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    let Some((vm, tag)) = attempt.target.rsplit_once(':') else { return };
+    let key = (vm.to_owned(), tag.to_owned());
+    if outcome.effect() == Effect::Happened {
+        seen.snapshots.insert(key, Snapshot { fact: Fact::Known(None), fresh: true });
+    } else {
+        seen.snapshots.remove(&key);
+    }
+    note(seen, attempt, outcome);
+}
+
+fn create(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    if attempt.dry_run {
+        return create_asked(seen, attempt, outcome);
+    }
+    match outcome.effect() {
+        Effect::Happened => {
+            if let Some(pod) = object(outcome) {
+                let pod = pod.clone();
+                seen.memory.watched.insert(crate::core::meta::text(&pod, "uid"), Watched::default());
+                take_pod(seen, &attempt.target, &pod);
+            }
+            seen.memory.namespace = None;
+            note(seen, attempt, outcome);
+        }
+        Effect::NamespaceGoing => {
+            let count = seen.memory.namespace.as_ref().map_or(0, |refusal| refusal.count);
+            seen.memory.namespace = Some(NamespaceRefusal {
+                count: count.saturating_add(1),
+                last: seen.mono,
+                message: outcome.message.clone(),
+                live: NamespaceLive::Unasked,
+                asked: None,
+            });
+        }
+        Effect::Moved
+        | Effect::Taken
+        | Effect::Gone
+        | Effect::Refused
+        | Effect::Later
+        | Effect::Unsure
+        | Effect::NotSent => {
+            seen.live.pod.remove(&attempt.target);
+            note(seen, attempt, outcome);
+        }
+    }
+}
+
+/// A dry run: that the name is taken, or that the quota is full, means that admission let it through (decision R20).
+fn create_asked(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    const ADMITTED: [Class; 4] =
+        [Class::Done, Class::AlreadyExists, Class::AlreadyExistsTerminating, Class::QuotaExceeded];
+    if ADMITTED.contains(&outcome.class) {
+        seen.live.admitted.insert(attempt.target.clone());
+        seen.memory.forget(attempt);
+    } else {
+        note(seen, attempt, outcome);
+    }
+}
+
+fn delete(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    let name = attempt.target.as_str();
+    match outcome.effect() {
+        Effect::Happened => {
+            if let Some(pod) = seen.pods.get_mut(name) {
+                let gone_at_once = pod.node.is_none() && pod.finalizers.is_empty();
+                seen.memory.deleted.insert(name.to_owned(), pod.uid.to_string());
+                pod.deleting = true;
+                if gone_at_once {
+                    seen.pods.remove(name);
+                }
+            }
+            note(seen, attempt, outcome);
+        }
+        Effect::Gone => pod_is_gone(seen, name),
+        Effect::Moved
+        | Effect::Taken
+        | Effect::NamespaceGoing
+        | Effect::Refused
+        | Effect::Later
+        | Effect::Unsure
+        | Effect::NotSent => note(seen, attempt, outcome),
+    }
+}
+
+fn patch_pod(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    if outcome.effect() == Effect::Gone {
+        return pod_is_gone(seen, &attempt.target);
+    }
+    note(seen, attempt, outcome);
+    if let Some(pod) = object(outcome) {
+        take_pod(seen, &attempt.target, &pod.clone());
+    }
+}
+
+fn unavailable<T>(outcome: &Outcome) -> Fact<T> {
+    Fact::Unavailable(format!("{}: {}", outcome.class, outcome.message).into())
+}
+
+impl Vanished {
+    /// A pod as last seen.
+    pub fn of(pod: &PodFacts, node_was_ready: Option<bool>) -> Self {
+        Self {
+            uid: pod.uid.to_string(),
+            node: pod.node.as_ref().map(ToString::to_string),
+            had_vm: pod.has_vm(),
+            succeeded: pod.phase == crate::core::pod::facts::PodPhase::Succeeded,
+            node_was_ready,
+            confirmed: false,
+        }
+    }
+}

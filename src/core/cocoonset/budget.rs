@@ -1,0 +1,126 @@
+//! The rebuild budget: how often a seat may be filled again, and how soon. Kept on the set, so that a restart does not
+//! grant a fresh one (D-18, D-46, D-47, R21).
+
+use super::observed::Observed;
+use crate::core::action::Change;
+use crate::core::api::condition;
+use crate::core::contract::keys;
+use crate::core::contract::names::Role;
+use crate::core::contract::rebuilds::{Charged, Rebuild, Rebuilds, role_key};
+use jiff::SignedDuration;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Rebuilds before a seat is left for a person to look at.
+pub const MOST: u32 = 4;
+/// A rebuild this long ago counts no more: what ran so long was no failure of the same kind (D-18a).
+const FORGIVEN_AFTER: SignedDuration = SignedDuration::from_secs(600);
+/// Before the first, second, third and fourth rebuild.
+const DELAYS: [Duration; 4] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
+
+/// How one seat stands with its budget, about one incarnation of its pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// This incarnation is paid for already.
+    Charged,
+    /// It may be charged and replaced.
+    Due,
+    /// Not before this long.
+    TooEarly(Duration),
+    /// So many are spent; 0 where the history cannot be read.
+    Exhausted(u32),
+}
+
+/// How the seat of this role stands, about the pod with this uid.
+pub fn of(seen: &Observed, role: &Role, uid: &str) -> Standing {
+    let Some((annotation, key)) = role_key(role) else { return Standing::Exhausted(0) };
+    let history = read(seen, annotation);
+    let rebuild = match history.of(&key) {
+        Charged::Never => return Standing::Due,
+        Charged::Unreadable if is_forgiven(seen) => return Standing::Due,
+        Charged::Unreadable => return Standing::Exhausted(0),
+        Charged::Times(rebuild) => rebuild,
+    };
+    if rebuild.uid == uid {
+        return Standing::Charged;
+    }
+    let count = counted(seen, rebuild);
+    if count >= MOST {
+        return Standing::Exhausted(count);
+    }
+    let delay = DELAYS.get(count as usize).copied().unwrap_or(DELAYS[3]);
+    let passed = rebuild.last_deleted.map_or(delay, |last| since(seen, last));
+    match delay.checked_sub(passed) {
+        Some(left) if !left.is_zero() => Standing::TooEarly(left.min(delay)),
+        _ => Standing::Due,
+    }
+}
+
+/// Time since then by the wall clock; what lies in the future was just now (D-48).
+fn since(seen: &Observed, then: jiff::Timestamp) -> Duration {
+    Duration::try_from(seen.now.duration_since(then)).unwrap_or(Duration::ZERO)
+}
+
+/// The count that still matters: an edit or a long healthy run starts a new one.
+fn counted(seen: &Observed, rebuild: &Rebuild) -> u32 {
+    let old = rebuild.last_deleted.is_some_and(|last| seen.now.duration_since(last) > FORGIVEN_AFTER);
+    let edited = rebuild.generation.is_some_and(|generation| generation != seen.set.generation);
+    if old || edited { 0 } else { rebuild.count }
+}
+
+/// The write that charges one more rebuild; `None` where the history cannot be written.
+pub fn charge(seen: &Observed, role: &Role, uid: &str) -> Option<Change> {
+    let (annotation, key) = role_key(role)?;
+    let mut history = read(seen, annotation);
+    let count = match history.of(&key) {
+        Charged::Never => 0,
+        Charged::Times(rebuild) => counted(seen, rebuild),
+        Charged::Unreadable => {
+            history.start_over();
+            0
+        }
+    };
+    let rebuild = Rebuild {
+        count: count.saturating_add(1),
+        last_deleted: Some(seen.now),
+        uid: uid.to_owned(),
+        generation: Some(seen.set.generation),
+    };
+    history.put(&key, rebuild);
+    if annotation == keys::REBUILD_HISTORY {
+        history.prune_slots(seen.set.spec.agent.replicas);
+    } else {
+        history.prune(|key| key == "main" || is_listed(seen, key));
+    }
+    let value = history.write()?;
+    Some(Change::PatchObject {
+        annotations: BTreeMap::from([(annotation.to_owned(), Some(value))]),
+        resource_version: seen.set.resource_version.clone(),
+    })
+}
+
+fn is_listed(seen: &Observed, key: &str) -> bool {
+    key.strip_prefix("toolbox/").is_some_and(|name| seen.set.spec.lists_toolbox(name))
+}
+
+/// How many rebuilds of this seat are charged.
+pub fn count(seen: &Observed, role: &Role) -> u32 {
+    let Some((annotation, key)) = role_key(role) else { return 0 };
+    match read(seen, annotation).of(&key) {
+        Charged::Times(rebuild) => counted(seen, rebuild),
+        Charged::Never | Charged::Unreadable => 0,
+    }
+}
+
+/// One of the two histories.
+pub fn read(seen: &Observed, annotation: &str) -> Rebuilds {
+    Rebuilds::read(annotation, seen.set.annotations.get(annotation).map(String::as_str)).0
+}
+
+/// An unreadable history is given up once the generation has moved on from the one it was reported at (decision R21).
+fn is_forgiven(seen: &Observed) -> bool {
+    let reported = condition::find(&seen.set.status.conditions, "Degraded");
+    reported.is_some_and(|condition| {
+        condition.message.contains("CorruptAnnotation") && condition.observed_generation < seen.set.generation
+    })
+}

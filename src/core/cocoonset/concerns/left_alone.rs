@@ -1,0 +1,50 @@
+//! In a state that this version does not know: touch nothing.
+
+use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::observed::Observed;
+use crate::core::contract::keys;
+use crate::core::decision::{Finding, Report, Verdict};
+use crate::rules;
+
+rules! {
+    /// Leave a set alone that is suspended, released, waking or migrating, or was, or has a CocoonHibernation on one of
+    /// its pods: to this version "no pod" would mean a fresh boot over a snapshot. Only finalizer, stamp and deletion
+    /// are done to it.  (D-81)
+    UNSUPPORTED = "left-alone/unsupported";
+}
+
+/// See the rules.
+pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
+    let Some(why) = reason(seen) else { return Verdict::pass("no state that this version does not know") };
+    let message = format!("{why}, which this version does not handle: the set is left alone");
+    Verdict::rest(Finding::of(&UNSUPPORTED, why).trouble("Unsupported", message).stop(), Report::Keep)
+}
+
+fn reason(seen: &Observed) -> Option<String> {
+    let set = &seen.set;
+    if set.spec.suspend {
+        return Some("spec.suspend is true".to_owned());
+    }
+    match &set.status.phase {
+        Some(phase @ (SetPhase::Suspending | SetPhase::Suspended | SetPhase::Waking | SetPhase::Migrating)) => {
+            return Some(format!("status.phase is {phase}"));
+        }
+        Some(SetPhase::Unknown(phase)) => return Some(format!("status.phase is {phase}")),
+        Some(SetPhase::Pending | SetPhase::Running | SetPhase::Scaling | SetPhase::Failed) | None => {}
+    }
+    if let Some(pod) = seen.pods.values().find(|pod| pod.hibernate) {
+        return Some(format!("{} is marked to hibernate", pod.name));
+    }
+    if let Some(pod) = seen.pods.values().find(|pod| pod.restore && !pod.ready) {
+        return Some(format!("{} is being restored from a snapshot", pod.name));
+    }
+    for key in [keys::HIBERNATED_ON_NODE, keys::SUSPENDED_ON_NODE, keys::SUSPENDING_SINCE] {
+        if set.annotation(key).is_some() {
+            return Some(format!("annotation {key} is set"));
+        }
+    }
+    if !set.records().is_empty() {
+        return Some(format!("annotation {} says that VM state lives in the registry", keys::VM_RECORDS));
+    }
+    seen.hibernations.iter().next().map(|pod| format!("a CocoonHibernation targets {pod}"))
+}

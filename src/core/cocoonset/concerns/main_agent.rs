@@ -1,0 +1,85 @@
+//! The main agent: missing, drifted, failed, or on its way.
+
+use super::failure;
+use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::seat::{self, Seat, Step};
+use crate::core::cocoonset::{rollout, sitting};
+use crate::core::contract::names::Role;
+use crate::core::decision::{Finding, Verdict};
+use crate::core::pod::drift::{drift_of, must_recreate};
+use crate::core::pod::facts::PodFacts;
+use crate::core::pod::template::{Boot, PodTemplate, wanted_main};
+use crate::rules;
+
+rules! {
+    /// Create the main agent when there is none.  (CS-M2)
+    CREATE = "main/create";
+    /// Wait for the main agent to be Ready: sub-agents fork from a live one.  (CS-M3)
+    AWAIT_READY = "main/await-ready";
+    /// Create nothing while the spec names no image: such a pod can only fail.  (D-58)
+    NO_IMAGE = "main/no-image";
+}
+
+/// The seat of the main agent.
+pub fn seat(seen: &Observed) -> Option<Seat> {
+    Seat::of(seen, Role::Main, true)
+}
+
+/// The pod that the spec wants there.
+pub fn wanted(seen: &Observed) -> PodTemplate {
+    wanted_main(&seen.set.spec, &seen.identity(), Boot::Fresh, None)
+}
+
+/// The main agent's pod, if it is there, Ready, and as wanted: then others may follow it.
+pub fn settled(seen: &Observed) -> Option<&PodFacts> {
+    let main = ready(seen)?;
+    (!must_recreate(&drift_of(&wanted(seen), main))).then_some(main)
+}
+
+/// The main agent's pod, if it is there and Ready: then others may fork from it.
+pub fn ready(seen: &Observed) -> Option<&PodFacts> {
+    seen.main().filter(|main| !main.deleting && main.ready && !main.is_terminal())
+}
+
+/// See the rules.
+pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
+    let Some(seat) = seat(seen) else { return Verdict::pass("it has no name") };
+    let wanted = wanted(seen);
+    match Step::of(seen, &seat) {
+        Step::Here(pod) => here(seen, &seat, pod, &wanted),
+        _ if !seen.set.spec.can_create_agents() => {
+            Verdict::Act(vec![Finding::of(&NO_IMAGE, "the spec names no image").stop()])
+        }
+        step => Verdict::Act(vec![seat::fill(seen, &seat, step, &wanted, &CREATE)]),
+    }
+}
+
+fn here(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate) -> Verdict<SetPhase> {
+    let drifts = drift_of(wanted, pod);
+    let mut findings = rollout::in_place(pod, wanted, &drifts);
+    findings.extend(sitting::troubles(seen, pod, wanted));
+    if sitting::is_misnamed(pod) {
+        return Verdict::Act(findings);
+    }
+    if pod.is_terminal() {
+        return if findings.is_empty() {
+            Verdict::pass(format!("{} failed; see {}", pod.name, failure::NAME))
+        } else {
+            Verdict::Act(findings)
+        };
+    }
+    if must_recreate(&drifts) {
+        findings.push(rollout::replace(seen, seat, pod, wanted, &drifts));
+    } else if !pod.ready {
+        findings.push(
+            Finding::of(&AWAIT_READY, format!("{} is not Ready", pod.name))
+                .wait(format!("{} to be Ready", pod.name), None),
+        );
+    }
+    if findings.is_empty() {
+        Verdict::pass(format!("{} is Ready and as wanted", pod.name))
+    } else {
+        Verdict::Act(findings)
+    }
+}

@@ -1,0 +1,74 @@
+//! What did not read: said aloud, never fatal.
+
+use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::budget;
+use crate::core::cocoonset::observed::Observed;
+use crate::core::contract::names::VmName;
+use crate::core::contract::rebuilds::Rebuilds;
+use crate::core::contract::records::Records;
+use crate::core::contract::{delete_names, keys};
+use crate::core::decision::{Finding, Verdict};
+use crate::core::oddity::{CLAMPED, CORRUPT_ANNOTATION, NAME_MISMATCH, NAME_TOO_LONG, Oddity};
+use crate::core::rule::Rule;
+use crate::rules;
+use std::collections::BTreeSet;
+
+rules! {
+    /// Say which part of the spec cannot be acted on, and act on the rest.  (D-24, D-58, D-71)
+    INVALID_SPEC = "oddity/invalid-spec";
+    /// Say that more was asked for than one set may create. Pods that exist within the spec's own count stay.  (D-34, R25)
+    CLAMPED_SPEC = "oddity/clamped";
+    /// Say which name is too long for a label, a pod or a host.  (D-33)
+    LONG_NAME = "oddity/name-too-long";
+    /// Say which annotation of ours cannot be read, and what it counts as meanwhile.  (D-18c, D-31, R21)
+    CORRUPT = "oddity/corrupt-annotation";
+    /// Say which pod carries a VM name that is not its own. Nothing is decided in the registry under that name.  (D-32, R22)
+    MISMATCH = "oddity/name-mismatch";
+}
+
+/// See the rules.
+pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
+    let findings: Vec<Finding> = all(seen).into_iter().map(finding).collect();
+    if findings.is_empty() { Verdict::pass("everything reads as it should") } else { Verdict::Act(findings) }
+}
+
+fn finding(oddity: Oddity) -> Finding {
+    let message = format!("{}: {}", oddity.field, oddity.message);
+    let corrupt = oddity.reason == CORRUPT_ANNOTATION;
+    Finding::of(rule(oddity.reason), message.clone()).trouble(oddity.reason, message).error_if(corrupt)
+}
+
+fn rule(reason: &str) -> &'static Rule {
+    match reason {
+        CLAMPED => &CLAMPED_SPEC,
+        NAME_TOO_LONG => &LONG_NAME,
+        CORRUPT_ANNOTATION => &CORRUPT,
+        NAME_MISMATCH => &MISMATCH,
+        _ => &INVALID_SPEC,
+    }
+}
+
+fn all(seen: &Observed) -> BTreeSet<Oddity> {
+    let annotation = |key: &str| seen.set.annotations.get(key).map(String::as_str);
+    let mut all: BTreeSet<Oddity> = seen.oddities.iter().cloned().collect();
+    for key in [keys::REBUILD_HISTORY, keys::REBUILD_HISTORY_ROLES] {
+        all.extend(Rebuilds::read(key, annotation(key)).1);
+    }
+    all.extend(Records::read(annotation(keys::VM_RECORDS), &seen.set.uid).1);
+    let known: BTreeSet<VmName> = seen.set.status.vm_names().map(VmName::from).collect();
+    let names = annotation(keys::DELETE_VM_NAMES).unwrap_or_default();
+    all.extend(delete_names::read(names, &seen.set.namespace, &seen.set.name, &known).oddity);
+    for pod in seen.pods.values() {
+        all.extend(pod.oddities.iter().cloned());
+        if pod.managed && pod.accepted_vm_name().is_none() {
+            let message = format!("pod {} carries VM name {:?}", pod.name, pod.vm_name.as_str());
+            all.insert(Oddity::new(NAME_MISMATCH, keys::VM_NAME, message));
+        }
+    }
+    all
+}
+
+/// Whether the rebuild history of any seat cannot be read; kept beside the rule that says so.
+pub fn history_is_unreadable(seen: &Observed) -> bool {
+    [keys::REBUILD_HISTORY, keys::REBUILD_HISTORY_ROLES].iter().any(|key| budget::read(seen, key).is_unreadable())
+}

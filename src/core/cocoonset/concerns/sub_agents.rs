@@ -1,0 +1,197 @@
+//! Sub-agents, slot by slot: extra, missing, failed, drifted.
+
+use super::main_agent;
+use crate::core::action::Change;
+use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::seat::{self, Seat, Step};
+use crate::core::cocoonset::{rebuild, rollout, sitting};
+use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
+use crate::core::decision::{Finding, Verdict};
+use crate::core::pod::drift::{FieldDrift, drift_of, must_recreate};
+use crate::core::pod::facts::PodFacts;
+use crate::core::pod::template::{Boot, PodTemplate, wanted_sub_agent};
+use crate::rules;
+use std::collections::BTreeSet;
+
+rules! {
+    /// Delete agents beyond the count, the highest slot first, after their names are written down. Never held up by a
+    /// create that fails: the delete may free the very quota it waits for.  (CS-A3, D-07, D-25, D-67)
+    SCALE_DOWN = "sub-agents/scale-down";
+    /// Create a missing sub-agent as a fork of the main agent, on its node.  (CS-A2, D-44)
+    CREATE = "sub-agents/create";
+    /// Wait with missing sub-agents until the main agent is Ready: they are forks of it.  (CS-M3)
+    AWAIT_MAIN = "sub-agents/await-main";
+    /// Wait for a sub-agent to be Ready.
+    AWAIT_READY = "sub-agents/await-ready";
+    /// Say that sub-agents live on another node than the main agent, whose VM they are forks of.  (D-44)
+    SPLIT = "sub-agents/split";
+}
+
+/// A sub-agent that is there, and how it differs.
+struct Sitting<'a> {
+    seat: Seat,
+    pod: &'a PodFacts,
+    wanted: PodTemplate,
+    drifts: Vec<FieldDrift>,
+}
+
+/// See the rules.
+pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
+    let mut findings: Vec<Finding> = scale_down(seen).into_iter().collect();
+    let mut missing = Vec::new();
+    let mut sitting = Vec::new();
+    for seat in seats(seen) {
+        match Step::of(seen, &seat) {
+            Step::Here(pod) => {
+                let wanted = wanted(seen, &seat.role);
+                let drifts = drift_of(&wanted, pod);
+                sitting.push(Sitting { seat, pod, wanted, drifts });
+            }
+            step => missing.extend(fill(seen, &seat, step)),
+        }
+    }
+    findings.extend(await_main(seen, &mut missing));
+    findings.extend(missing);
+    findings.extend(sitting.iter().flat_map(|at| tend(seen, at)));
+    findings.extend(replace_one(seen, &sitting));
+    findings.extend(split(seen, &sitting));
+    if findings.is_empty() {
+        return Verdict::pass(format!("{} sub-agents are wanted, and there", seen.set.spec.agent.replicas));
+    }
+    Verdict::Act(findings)
+}
+
+/// Seats of this set's sub-agents: those that may be created, and those that exist within the spec's own count.
+fn seats(seen: &Observed) -> Vec<Seat> {
+    let replicas = seen.set.spec.agent.replicas;
+    let mut slots: BTreeSet<u32> = (1..=seen.set.spec.agent.replicas_clamped).collect();
+    slots.extend(seen.pods.values().filter_map(|pod| slot_of(seen, pod)).filter(|slot| i64::from(*slot) <= replicas));
+    slots.into_iter().filter_map(|slot| Seat::of(seen, Role::SubAgent(slot), true)).collect()
+}
+
+fn slot_of(seen: &Observed, pod: &PodFacts) -> Option<u32> {
+    match seen.role_of(pod) {
+        Role::SubAgent(slot) => Some(slot),
+        Role::Main | Role::Toolbox(_) | Role::Unknown => None,
+    }
+}
+
+fn wanted(seen: &Observed, role: &Role) -> PodTemplate {
+    let Role::SubAgent(slot) = role else { return main_agent::wanted(seen) };
+    let main = seen.main();
+    let vm =
+        main.and_then(|main| seen.vm_of(main)).map_or_else(|| agent_vm(&seen.set.namespace, &seen.set.name, 0), VmName);
+    let node: Option<&NodeName> = main.and_then(|main| main.node.as_ref());
+    wanted_sub_agent(&seen.set.spec, &seen.identity(), *slot, &vm, node, Boot::Fresh)
+}
+
+fn scale_down(seen: &Observed) -> Option<Finding> {
+    let replicas = seen.set.spec.agent.replicas;
+    let surplus = |pod: &&PodFacts| slot_of(seen, pod).is_some_and(|slot| i64::from(slot) > replicas);
+    let mut extra: Vec<&PodFacts> = seen.pods.values().filter(|pod| !pod.deleting).filter(surplus).collect();
+    if extra.is_empty() {
+        return None;
+    }
+    extra.sort_by_key(|pod| std::cmp::Reverse(slot_of(seen, pod)));
+    let because = format!("{} sub-agents are wanted, and {} more are there", replicas, extra.len());
+    Some(delete_after_remembering(seen, Finding::of(&SCALE_DOWN, because), &extra))
+}
+
+/// Writes down the names of these pods' VMs, then deletes them (decision R8).
+pub fn delete_after_remembering(seen: &Observed, mut finding: Finding, pods: &[&PodFacts]) -> Finding {
+    let names: BTreeSet<String> = pods
+        .iter()
+        .filter(|pod| pod.managed)
+        .filter_map(|pod| seen.vm_of(pod))
+        .filter(|vm| seen.is_own_name(vm))
+        .collect();
+    if let Some(remember) = seen.remember(&names) {
+        finding = finding.change(remember);
+    }
+    for pod in pods {
+        finding = finding.change(Change::DeletePod {
+            pod: pod.name.to_string(),
+            uid: pod.uid.to_string(),
+            resource_version: None,
+        });
+    }
+    finding
+}
+
+fn fill(seen: &Observed, seat: &Seat, step: Step<'_>) -> Option<Finding> {
+    if !seen.set.spec.can_create_agents() {
+        return None;
+    }
+    Some(seat::fill(seen, seat, step, &wanted(seen, &seat.role), &CREATE))
+}
+
+/// Without a Ready main agent nothing is created or asked for; said once, not once for each slot.
+fn await_main(seen: &Observed, missing: &mut Vec<Finding>) -> Option<Finding> {
+    if main_agent::settled(seen).is_some() {
+        return None;
+    }
+    let before = missing.len();
+    missing.retain(|finding| finding.rule != CREATE.id() && finding.rule != seat::ASK_SNAPSHOT.id());
+    if missing.len() == before {
+        return None;
+    }
+    let because = format!("{} sub-agents are missing, and the main agent is not settled", before - missing.len());
+    Some(Finding::of(&AWAIT_MAIN, because).wait("the main agent to be Ready and as wanted", None))
+}
+
+/// What one sub-agent needs, whatever the others do.
+fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {
+    let mut findings = rollout::in_place(at.pod, &at.wanted, &at.drifts);
+    findings.extend(sitting::troubles(seen, at.pod, &at.wanted));
+    if sitting::is_misnamed(at.pod) {
+        return findings;
+    }
+    if at.pod.is_terminal() {
+        findings.push(rebuild::failed(seen, &at.seat, at.pod, &at.wanted, &at.drifts));
+    } else if !at.pod.ready && !must_recreate(&at.drifts) {
+        let name = &at.pod.name;
+        findings
+            .push(Finding::of(&AWAIT_READY, format!("{name} is not Ready")).wait(format!("{name} to be Ready"), None));
+    }
+    findings
+}
+
+/// Decision R20: the highest drifted slot, once the main agent and every other sub-agent is Ready and as wanted.
+fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
+    let drifted =
+        |at: &&Sitting<'_>| must_recreate(&at.drifts) && !at.pod.is_terminal() && !sitting::is_misnamed(at.pod);
+    let next = sitting.iter().filter(drifted).max_by_key(|at| slot_of(seen, at.pod))?;
+    let others_ready = sitting.iter().filter(|at| !must_recreate(&at.drifts)).all(|at| at.pod.ready);
+    let complete = sitting.len() >= seen.set.spec.agent.replicas_clamped as usize;
+    if main_agent::settled(seen).is_none() {
+        return Some(rollout::await_turn(next.pod, &next.drifts, "the main agent has to be Ready and as wanted"));
+    }
+    if !others_ready || !complete {
+        return Some(rollout::await_turn(next.pod, &next.drifts, "the other sub-agents have to be Ready"));
+    }
+    Some(rollout::replace(seen, &next.seat, next.pod, &next.wanted, &next.drifts))
+}
+
+/// True while a sub-agent is missing, failed, not Ready or not as wanted.
+pub fn are_unsettled(seen: &Observed) -> bool {
+    seats(seen).iter().any(|seat| {
+        seen.pods.get(&seat.pod).is_none_or(|pod| {
+            pod.deleting || !pod.ready || pod.is_terminal() || must_recreate(&drift_of(&wanted(seen, &seat.role), pod))
+        })
+    })
+}
+
+fn split(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
+    let main = main_agent::ready(seen)?.node.as_ref()?;
+    let away: Vec<&str> = sitting
+        .iter()
+        .filter(|at| at.pod.node.as_ref().is_some_and(|node| node != main))
+        .map(|at| at.pod.name.as_str())
+        .collect();
+    if away.is_empty() {
+        return None;
+    }
+    let message = format!("{} sub-agents are not on the main agent's node {main}: {}", away.len(), away.join(", "));
+    Some(Finding::of(&SPLIT, message.clone()).trouble("SplitAcrossNodes", message))
+}

@@ -1,0 +1,276 @@
+//! Deletion: remember names, let pods go, collect tags, let go.
+
+use crate::core::action::{Change, Live, Question};
+use crate::core::api::words::{SetPhase, SnapshotPolicy};
+use crate::core::cocoonset::observed::{LivePod, Manifest, Observed};
+use crate::core::contract::keys;
+use crate::core::contract::names::{RoleWord, leaves_latest};
+use crate::core::decision::{Finding, Report, Verdict};
+use crate::core::fact::Fact;
+use crate::core::memory::Record;
+use crate::core::outcome::Effect;
+use crate::core::pod::facts::PodFacts;
+use crate::rules;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+rules! {
+    /// Do nothing about a set that is being deleted and no longer bears our finalizer: it is not ours to hold.  (CS-D)
+    NOT_HELD = "teardown/not-held";
+    /// Let go of a set whose pods are to live on: touch neither pods nor tags.  (D-79, R19)
+    ORPHAN = "teardown/orphan";
+    /// Write down every VM name before the first pod goes: afterwards nobody knows whose tags to collect.  (CS-D2, R7, R8)
+    REMEMBER = "teardown/remember";
+    /// Delete the pods, each in the version looked at.  (CS-D3, D-57, R8)
+    DELETE_PODS = "teardown/delete-pods";
+    /// Wait for the pods to be gone: until then the node agent may still push snapshots that would be missed.  (CS-D4)
+    AWAIT_PODS = "teardown/await-pods";
+    /// Ask the API server itself whether any pod is left, whatever its labels, before anything irreversible.  (D-56, R8)
+    LOOK_FOR_PODS = "teardown/look-for-pods";
+    /// Ask the registry which tags exist before deleting any: some registries create an empty repository when a tag of
+    /// an unknown one is deleted.  (D-09, R11)
+    ASK_TAGS = "teardown/ask-tags";
+    /// Collect the tags, by the digest that was just seen.  (CS-D5, D-08, R11)
+    COLLECT_TAGS = "teardown/collect-tags";
+    /// Keep the finalizer while a `hibernate` tag cannot be deleted: a set of the same name would restore a dead VM.  (D-08, R24)
+    TAGS_REMAIN = "teardown/tags-remain";
+    /// Let go of a `latest` tag that the registry refuses to delete: it is kept on purpose elsewhere, and no VM is
+    /// restored from it.  (D-08)
+    LATEST_STAYS = "teardown/latest-stays";
+    /// Let the set go.  (CS-D6, D-23, R9)
+    REMOVE_FINALIZER = "teardown/remove-finalizer";
+}
+
+/// Where a deletion stands.
+enum Step<'a> {
+    NotDeleted,
+    NotHeld,
+    Orphaned,
+    Holding(Vec<&'a PodFacts>),
+    Leaving(Vec<&'a PodFacts>),
+    Unlooked,
+    Hidden(Vec<&'a LivePod>),
+    Collecting(BTreeSet<(String, &'static str)>),
+    Clean,
+}
+
+impl<'a> Step<'a> {
+    fn of(seen: &'a Observed) -> Self {
+        if seen.set.deleting.is_none() {
+            return Self::NotDeleted;
+        }
+        if seen.set.claims() == 0 {
+            return Self::NotHeld;
+        }
+        if is_orphaned(seen) {
+            return if seen.live.pods.known().is_some() { Self::Orphaned } else { Self::Unlooked };
+        }
+        let (leaving, holding): (Vec<_>, Vec<_>) = seen.pods.values().partition(|pod| pod.deleting);
+        if !holding.is_empty() {
+            return Self::Holding(holding);
+        }
+        if !leaving.is_empty() {
+            return Self::Leaving(leaving);
+        }
+        let Some(live) = seen.live.pods.known() else { return Self::Unlooked };
+        let hidden: Vec<_> = live.iter().filter(|pod| pod.is_controlled_by(&seen.set.uid)).collect();
+        if !hidden.is_empty() {
+            return Self::Hidden(hidden);
+        }
+        let tags = tags_owed(seen);
+        if tags.is_empty() { Self::Clean } else { Self::Collecting(tags) }
+    }
+}
+
+/// See the rules.
+pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
+    let rest = |findings| Verdict::Rest { findings, report: Report::Keep };
+    match Step::of(seen) {
+        Step::NotDeleted => Verdict::pass("not being deleted"),
+        Step::NotHeld => Verdict::rest(
+            Finding::of(&NOT_HELD, "it is being deleted, and our finalizer is not on it").stop(),
+            Report::Silent,
+        ),
+        Step::Orphaned => rest(vec![remove_finalizer(seen, Finding::of(&ORPHAN, "its pods are to live on"))]),
+        Step::Holding(pods) => rest(vec![delete_pods(seen, &pods)]),
+        Step::Leaving(pods) => rest(vec![remember_late(seen), Some(await_pods(&pods))].into_iter().flatten().collect()),
+        Step::Unlooked => rest(vec![
+            Finding::of(&LOOK_FOR_PODS, "the watch shows no pod of ours").ask(Question::ReadLive(Live::Pods)),
+        ]),
+        Step::Hidden(pods) => rest(vec![hidden_pods(seen, &pods)]),
+        Step::Collecting(tags) => rest(collect(seen, &tags)),
+        Step::Clean => rest(vec![remove_finalizer(
+            seen,
+            Finding::of(&REMOVE_FINALIZER, "no pod of ours is left, and no tag is owed"),
+        )]),
+    }
+}
+
+/// Decision R19: the orphan finalizer, or a pod of the set's formula that lives under no owner.
+fn is_orphaned(seen: &Observed) -> bool {
+    let orphans =
+        |pod: &LivePod| pod.owner.is_none() && !pod.deleting && pod.labelled.as_deref() == Some(seen.set.name.as_str());
+    seen.set.finalizers.iter().flatten().any(|finalizer| finalizer == "orphan")
+        || seen.strangers.values().any(orphans)
+        || seen.live.pods.known().is_some_and(|pods| pods.iter().any(orphans))
+}
+
+fn delete_pods(seen: &Observed, pods: &[&PodFacts]) -> Finding {
+    let mut finding = Finding::of(&DELETE_PODS, format!("it is being deleted, and {} pods are left", pods.len()));
+    if let Some(remember) = seen.remember(&seen.names_owed()) {
+        finding.rule = REMEMBER.id();
+        finding = finding.change(remember);
+    }
+    for pod in pods {
+        finding = finding.change(Change::DeletePod {
+            pod: pod.name.to_string(),
+            uid: pod.uid.to_string(),
+            resource_version: Some(pod.resource_version.clone()),
+        });
+    }
+    finding
+}
+
+/// Names of pods that somebody else deletes are written down while they can still be read.
+fn remember_late(seen: &Observed) -> Option<Finding> {
+    let remember = seen.remember(&seen.names_owed())?;
+    Some(Finding::of(&REMEMBER, "not every VM name is written down").change(remember))
+}
+
+fn await_pods(pods: &[&PodFacts]) -> Finding {
+    let names: Vec<&str> = pods.iter().take(5).map(|pod| pod.name.as_str()).collect();
+    let more = if pods.len() > 5 { format!(" and {} more", pods.len() - 5) } else { String::new() };
+    Finding::of(&AWAIT_PODS, format!("{}{more} still terminating", names.join(", "))).wait("the pods to be gone", None)
+}
+
+/// Pods of ours that only the live read shows: their labels were edited, or the watch lags.
+fn hidden_pods(seen: &Observed, pods: &[&LivePod]) -> Finding {
+    let because = format!("{} pods of ours are not in the watch", pods.len());
+    let mut finding = Finding::of(&DELETE_PODS, because);
+    for pod in pods.iter().filter(|pod| !pod.deleting && !was_deleted(seen, pod)) {
+        finding = finding.change(Change::DeletePod {
+            pod: pod.name.clone(),
+            uid: pod.uid.clone(),
+            resource_version: Some(pod.resource_version.clone()),
+        });
+    }
+    if finding.wants.is_empty() {
+        return Finding::of(&AWAIT_PODS, "pods that the watch does not show are still terminating")
+            .wait("the pods to be gone", Some(Duration::from_secs(5)));
+    }
+    finding
+}
+
+fn was_deleted(seen: &Observed, pod: &LivePod) -> bool {
+    seen.memory.deleted.get(&pod.name) == Some(&pod.uid)
+}
+
+/// Tags that are owed and not known to be gone.
+fn tags_owed(seen: &Observed) -> BTreeSet<(String, &'static str)> {
+    let mut names = seen.names_owed();
+    names.extend(seen.set.vm_names().into_iter().filter(|name| seen.is_own_name(name)));
+    let mut tags = BTreeSet::new();
+    for name in names {
+        let drop_latest = drops_latest(seen, &name);
+        for tag in [keys::TAG_HIBERNATE, keys::TAG_LATEST] {
+            let wanted = tag == keys::TAG_HIBERNATE || drop_latest;
+            let gone = seen.snapshot(&name, tag).known() == Some(&None);
+            if wanted && !gone {
+                tags.insert((name.clone(), tag));
+            }
+        }
+    }
+    tags
+}
+
+/// CS-D5: `always` keeps every `latest`, `main-only` the main agent's, `never` none.
+fn drops_latest(seen: &Observed, vm: &str) -> bool {
+    let policy: &SnapshotPolicy = &seen.set.spec.snapshot_policy;
+    !leaves_latest(policy, Some(RoleWord::of_slot(seen.slot_in(vm))))
+}
+
+fn collect(seen: &Observed, tags: &BTreeSet<(String, &'static str)>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut kept = BTreeSet::new();
+    for (vm, tag) in tags {
+        match seen.snapshot(vm, tag) {
+            Fact::Known(None) => {}
+            Fact::Known(Some(manifest)) => findings.extend(delete_tag(seen, vm, tag, manifest, &mut kept)),
+            Fact::Unasked | Fact::Unavailable(_) => {
+                if latest_is_refused(seen, vm, tag) {
+                    findings.push(latest_stays(vm));
+                } else {
+                    let because = format!("{vm}:{tag} may exist");
+                    let question = Question::ProbeSnapshot { vm: vm.clone(), tag: (*tag).to_owned() };
+                    findings.push(Finding::of(&ASK_TAGS, because).ask(question));
+                    kept.insert(format!("{vm}:{tag}"));
+                }
+            }
+        }
+    }
+    if kept.is_empty() {
+        let because = "no pod of ours is left, and no tag is owed that can be collected";
+        findings.push(remove_finalizer(seen, Finding::of(&REMOVE_FINALIZER, because)));
+    } else if let Some(trouble) = remaining(seen, &kept) {
+        findings.push(trouble);
+    }
+    findings
+}
+
+fn delete_tag(
+    seen: &Observed,
+    vm: &str,
+    tag: &str,
+    manifest: &Manifest,
+    kept: &mut BTreeSet<String>,
+) -> Option<Finding> {
+    if latest_is_refused(seen, vm, tag) {
+        return Some(latest_stays(vm));
+    }
+    kept.insert(format!("{vm}:{tag}"));
+    let fresh = seen.snapshots.get(&(vm.to_owned(), tag.to_owned())).is_some_and(|snapshot| snapshot.fresh);
+    if !fresh || manifest.digest.is_none() {
+        let question = Question::ProbeSnapshot { vm: vm.to_owned(), tag: tag.to_owned() };
+        if !fresh {
+            return Some(Finding::of(&ASK_TAGS, format!("{vm}:{tag} was seen earlier")).ask(question));
+        }
+    }
+    let change = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: manifest.digest.clone() };
+    Some(Finding::of(&COLLECT_TAGS, format!("{vm}:{tag} exists")).change(change))
+}
+
+fn latest_stays(vm: &str) -> Finding {
+    Finding::of(&LATEST_STAYS, format!("the registry refuses to delete {vm}:latest"))
+}
+
+/// A refusal, not an outage: the `latest` tag stays where it is.
+fn latest_is_refused(seen: &Observed, vm: &str, tag: &str) -> bool {
+    tag == keys::TAG_LATEST && refusal_of(seen, vm, tag).is_some()
+}
+
+fn refusal_of<'a>(seen: &'a Observed, vm: &str, tag: &str) -> Option<&'a Record> {
+    let change = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: None };
+    let attempt = crate::core::action::Attempt { action: change.kind(), target: change.target(), dry_run: false };
+    seen.memory.record(&attempt).filter(|record| record.class.effect() == Effect::Refused)
+}
+
+/// What people should know while tags cannot be collected.
+fn remaining(seen: &Observed, kept: &BTreeSet<String>) -> Option<Finding> {
+    let stuck = seen.memory.attempts.iter().any(|(attempt, record)| {
+        let about_tags = attempt.action == crate::core::action::ActionKind::DeleteSnapshot
+            || attempt.action == crate::core::action::ActionKind::ProbeSnapshot;
+        about_tags && record.class.effect() != Effect::Happened
+    });
+    if !stuck {
+        return None;
+    }
+    let names: Vec<&str> = kept.iter().take(5).map(String::as_str).collect();
+    let message = format!("{} tags cannot be collected yet: {}", kept.len(), names.join(", "));
+    Some(Finding::of(&TAGS_REMAIN, message.clone()).trouble("TagsRemaining", message))
+}
+
+fn remove_finalizer(seen: &Observed, finding: Finding) -> Finding {
+    let list = seen.set.finalizers.clone().unwrap_or_default();
+    let finalizers = list.into_iter().filter(|entry| entry != keys::SET_FINALIZER).collect();
+    finding.change(Change::RemoveFinalizer { tested: seen.set.finalizers.clone(), finalizers })
+}

@@ -1,0 +1,103 @@
+//! Which VM names a set answers for, and where each is written down.
+
+use super::observed::{Observed, SetFacts};
+use crate::core::action::Change;
+use crate::core::api::set_status::SetStatus;
+use crate::core::contract::names::{Role, VmName, agent_vm, canonical_slot, slot_of_vm};
+use crate::core::contract::records::Records;
+use crate::core::contract::{delete_names, keys};
+use crate::core::pod::facts::PodFacts;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl SetFacts {
+    /// The VM names that this spec maps to.
+    pub fn vm_names(&self) -> BTreeSet<String> {
+        let agents = (0..=self.spec.agent.replicas_clamped).map(|slot| agent_vm(&self.namespace, &self.name, slot));
+        let toolboxes = self.spec.creatable_toolboxes().filter(|toolbox| toolbox.is_managed());
+        let toolboxes =
+            toolboxes.filter_map(|toolbox| Role::Toolbox(toolbox.name.clone()).vm_name(&self.namespace, &self.name));
+        agents.chain(toolboxes).map(|name| name.0).collect()
+    }
+    /// The durable record of where the state of each VM lives (decision R13).
+    pub fn records(&self) -> Records {
+        Records::read(self.annotations.get(keys::VM_RECORDS).map(String::as_str), &self.uid).0
+    }
+    /// Whether the record says that this VM's state lives in the registry.
+    pub fn has_saved_state(&self, vm: &str) -> bool {
+        let records = self.records();
+        records.iter().any(|(key, _)| format!("vk-{}-{}-{key}", self.namespace, self.name) == vm)
+    }
+    /// Names in `delete-vm-names`, those of the set's own formula only (D-31).
+    pub fn recorded_names(&self) -> BTreeSet<String> {
+        let known: BTreeSet<VmName> = self.status.vm_names().map(VmName::from).collect();
+        let text = self.annotations.get(keys::DELETE_VM_NAMES).map(String::as_str).unwrap_or_default();
+        let read = delete_names::read(text, &self.namespace, &self.name, &known);
+        read.names.into_iter().map(|name| name.0).collect()
+    }
+}
+
+impl SetStatus {
+    /// The node on which the VM of this pod was last seen, if it was seen to have one.
+    pub fn last_node_of(&self, pod: &str) -> Option<String> {
+        let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_id, &entry.node_name));
+        let toolboxes = self.toolboxes.iter().map(|entry| (&entry.pod_name, &entry.vm_id, &entry.node_name));
+        let mut entries = agents.chain(toolboxes);
+        let (_, _, node) = entries.find(|(name, id, node)| *name == pod && !id.is_empty() && !node.is_empty())?;
+        Some(node.clone())
+    }
+    /// Every node that an entry names.
+    pub fn node_names(&self) -> impl Iterator<Item = &str> {
+        let agents = self.agents.iter().map(|entry| entry.node_name.as_str());
+        agents.chain(self.toolboxes.iter().map(|entry| entry.node_name.as_str())).filter(|node| !node.is_empty())
+    }
+}
+
+impl Observed {
+    /// What a pod of ours is to the set: by its name, which cannot be edited; labels only tell a toolbox that the spec
+    /// no longer lists (D-66).
+    pub fn role_of(&self, pod: &PodFacts) -> Role {
+        let Some(suffix) = pod.name.as_str().strip_prefix(&format!("{}-", self.set.name)) else { return Role::Unknown };
+        match canonical_slot(suffix) {
+            Some(0) => Role::Main,
+            Some(slot) => Role::SubAgent(slot),
+            None if self.set.spec.lists_toolbox(suffix) => Role::Toolbox(suffix.to_owned()),
+            None if pod.labels.get(keys::ROLE).is_some_and(|role| role == "toolbox") => {
+                Role::Toolbox(suffix.to_owned())
+            }
+            None => Role::Unknown,
+        }
+    }
+    /// The VM name of an existing pod, if it is one that this very pod may have (decision R22).
+    pub fn vm_of(&self, pod: &PodFacts) -> Option<String> {
+        pod.accepted_vm_name().map(|name| name.0)
+    }
+    /// Every VM name whose tags the set has to collect in the end.
+    pub fn names_owed(&self) -> BTreeSet<String> {
+        let mut names = self.set.recorded_names();
+        names.extend(self.set.status.vm_names().map(str::to_owned));
+        names.extend(self.pods.values().filter(|pod| pod.managed).filter_map(|pod| self.vm_of(pod)));
+        names.retain(|name| self.is_own_name(name));
+        names
+    }
+    /// Whether the set's formula gives this name, and no other live set has it in use (D-29, D-31, decision R23).
+    pub fn is_own_name(&self, vm: &str) -> bool {
+        crate::core::contract::names::is_of_set(&self.set.namespace, &self.set.name, vm)
+            && self.rivals.get(vm).is_none_or(|rival| !rival.has_it)
+    }
+    /// The slot in a VM name of this set.
+    pub fn slot_in(&self, vm: &str) -> Option<u32> {
+        slot_of_vm(&self.set.namespace, &self.set.name, vm)
+    }
+    /// The write that records these names for teardown, unless they stand there already (decision R7).
+    pub fn remember(&self, more: &BTreeSet<String>) -> Option<Change> {
+        let recorded = self.set.recorded_names();
+        if more.is_subset(&recorded) {
+            return None;
+        }
+        let all: BTreeSet<VmName> = recorded.union(more).map(|name| VmName(name.clone())).collect();
+        Some(Change::PatchObject {
+            annotations: BTreeMap::from([(keys::DELETE_VM_NAMES.to_owned(), Some(delete_names::write(&all)))]),
+            resource_version: self.set.resource_version.clone(),
+        })
+    }
+}

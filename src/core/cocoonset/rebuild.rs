@@ -1,0 +1,120 @@
+//! A VM that has failed: replaced within a budget, or left for a person. Main agent, sub-agents and toolboxes share it.
+
+use super::budget::{self, Standing};
+use super::concerns::stamp::patch_pod;
+use super::observed::Observed;
+use super::rollout;
+use super::seat::Seat;
+use crate::core::action::{Change, MetaPatch};
+use crate::core::contract::keys;
+use crate::core::contract::lifecycle::State;
+use crate::core::contract::names::Role;
+use crate::core::decision::Finding;
+use crate::core::pod::drift::{FieldDrift, must_recreate};
+use crate::core::pod::facts::PodFacts;
+use crate::core::pod::template::PodTemplate;
+use crate::rules;
+
+rules! {
+    /// Leave a failed VM alone while it runs: its push or hibernation failed, and its work is still in it. A spec edit or a
+    /// person's delete is the way out.  (D-77, R16)
+    FAILED_BUT_RUNNING = "rebuild/failed-but-running";
+    /// Wait before the next rebuild: the first is at once, then 1, 5 and 30 seconds.  (CS-A6, D-48)
+    BACK_OFF = "rebuild/back-off";
+    /// Charge the budget, then delete the failed pod: a count that is written afterwards is lost with a crash.  (CS-A7, D-18, R8)
+    REBUILD = "rebuild/rebuild";
+    /// Delete the failed pod that is charged already: only the delete did not happen.  (D-11, D-52)
+    REBUILD_CHARGED = "rebuild/rebuild-charged";
+    /// Give up on a seat whose budget is spent, and say so on the pod.  (CS-A5, D-47)
+    DEAD_LETTER = "rebuild/dead-letter";
+    /// Leave a dead-lettered pod for a person to look at, or for an edit to replace.  (CS-A4, D-47)
+    AWAIT_REMEDY = "rebuild/await-remedy";
+    /// Leave a failed pod alone while its rebuild history cannot be read: it counts as exhausted.  (R21)
+    HISTORY_UNREADABLE = "rebuild/history-unreadable";
+}
+
+/// What to do about a pod that is at its end.
+pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Finding {
+    if must_recreate(drifts) {
+        return rollout::replace(seen, seat, pod, wanted, drifts);
+    }
+    let why = reason(pod);
+    if pod.dead_letter {
+        let message = format!("pod {} exhausted its rebuilds: {why}", pod.name);
+        return Finding::of(&AWAIT_REMEDY, message.clone())
+            .trouble("DeadLetter", format!("{message}; edit the spec, or delete the pod"))
+            .stop();
+    }
+    if runs(seen, pod) {
+        let message = format!("pod {} reports failure and its VM runs: {why}", pod.name);
+        return Finding::of(&FAILED_BUT_RUNNING, message.clone())
+            .trouble("VMFailedButRunning", format!("{message}; edit the spec, or delete the pod"))
+            .stop();
+    }
+    match budget::of(seen, &seat.role, pod.uid.as_str()) {
+        Standing::Charged => {
+            Finding::of(&REBUILD_CHARGED, format!("{} failed and is charged already", pod.name)).change(delete(pod))
+        }
+        Standing::TooEarly(left) => Finding::of(&BACK_OFF, format!("{} failed again: {why}", pod.name))
+            .trouble("Rebuilding", format!("pod {} failed: {why}", pod.name))
+            .wait(format!("the next rebuild of {}", pod.name), Some(left)),
+        Standing::Due => rebuild(seen, seat, pod, &why),
+        Standing::Exhausted(0) => Finding::of(&HISTORY_UNREADABLE, format!("{} failed: {why}", pod.name)).stop(),
+        Standing::Exhausted(count) => dead_letter(pod, count, &why),
+    }
+}
+
+fn rebuild(seen: &Observed, seat: &Seat, pod: &PodFacts, why: &str) -> Finding {
+    let attempt = budget::count(seen, &seat.role) + 1;
+    let mut finding = Finding::of(&REBUILD, format!("{} failed: {why}", pod.name));
+    if let Some(charge) = budget::charge(seen, &seat.role, pod.uid.as_str()) {
+        finding = finding.change(charge);
+    }
+    let (event, what) = match &seat.role {
+        Role::SubAgent(slot) => ("SubAgentRebuilding", format!("slot {slot}")),
+        Role::Main => ("MainRebuilding", "main".to_owned()),
+        Role::Toolbox(name) => ("ToolboxRebuilding", format!("toolbox {name}")),
+        Role::Unknown => ("Rebuilding", pod.name.to_string()),
+    };
+    finding.change(delete(pod)).announce(false, event, format!("{what} attempt {attempt}/{}: {why}", budget::MOST))
+}
+
+fn dead_letter(pod: &PodFacts, count: u32, why: &str) -> Finding {
+    let message = format!("pod {} exhausted {count} rebuilds: {why}", pod.name);
+    let event = match pod.role {
+        Role::SubAgent(_) => "SubAgentDeadLetter",
+        Role::Main | Role::Toolbox(_) | Role::Unknown => "DeadLetter",
+    };
+    Finding::of(&DEAD_LETTER, message.clone())
+        .trouble("DeadLetter", format!("{message}; edit the spec, or delete the pod"))
+        .change(patch_pod(pod, MetaPatch::annotation(keys::DEAD_LETTER, Some("true"))))
+        .announce(true, event, message)
+}
+
+/// Decision R16: a failed VM with an id runs, unless it was nobody's work yet.
+fn runs(seen: &Observed, pod: &PodFacts) -> bool {
+    let never_worked = seen.memory.watched.get(pod.uid.as_str()).is_some_and(|w| !w.ever_ready && !w.ever_marked)
+        && !pod.ready
+        && !pod.hibernate;
+    pod.has_vm() && pod.lifecycle.state == State::Failed && !never_worked && !pod.post_clone_failed
+}
+
+/// The delete of a failed pod: it rests on annotations, so on this very version of it.
+fn delete(pod: &PodFacts) -> Change {
+    Change::DeletePod {
+        pod: pod.name.to_string(),
+        uid: pod.uid.to_string(),
+        resource_version: Some(pod.resource_version.clone()),
+    }
+}
+
+/// Why it is at its end, in the node agent's words where it has any.
+pub fn reason(pod: &PodFacts) -> String {
+    if pod.lifecycle.state == State::Failed && !pod.lifecycle.message.is_empty() {
+        return crate::core::oddity::excerpt(&pod.lifecycle.message, 300);
+    }
+    if pod.lifecycle.state == State::Failed {
+        return "the node agent reports failure".to_owned();
+    }
+    format!("its phase is {}", pod.phase.as_str())
+}

@@ -1,0 +1,74 @@
+//! A pod that is not as the spec wants it: patched in place where the node agent reads the value later, replaced one at
+//! a time where it does not.
+
+use super::concerns::stamp::patch_pod;
+use super::observed::Observed;
+use super::seat::{self, Seat};
+use crate::core::action::{Change, MetaPatch};
+use crate::core::decision::Finding;
+use crate::core::pod::drift::{FieldDrift, must_recreate, patch_in_place};
+use crate::core::pod::facts::PodFacts;
+use crate::core::pod::field::Remedy;
+use crate::core::pod::template::PodTemplate;
+use crate::rules;
+
+rules! {
+    /// Patch what the node agent reads when it needs it: an edit of a policy or a probe destroys no VM.  (D-20, R20)
+    PATCH_IN_PLACE = "rollout/patch-in-place";
+    /// Say that a patched value only counts from the next boot on, or that the node agent writes its own back.  (R20)
+    TAKES_EFFECT_LATER = "rollout/takes-effect-later";
+    /// Ask whether the new pod would be admitted before the old one is deleted. Without it a refused spec costs a running
+    /// VM.  (R20)
+    ASK_ADMISSION = "rollout/ask-admission";
+    /// Delete a pod whose difference no patch can mend; it is created anew as wanted.  (CS-X1, CS-A8, CS-B3, R20)
+    RECREATE = "rollout/recreate";
+    /// Wait for the last replaced pod to be Ready before the next is replaced: one at a time, and none after one that
+    /// failed.  (D-20, R20)
+    AWAIT_TURN = "rollout/await-turn";
+}
+
+/// What a patch can put right, if anything.
+pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut patch = patch_in_place(wanted, &pod.carries, drifts);
+    patch.retain(|key, value| pod.annotations.get(key) != value.as_ref());
+    if !patch.is_empty() {
+        let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy != Remedy::Recreate)));
+        let patch = MetaPatch { annotations: patch, ..MetaPatch::default() };
+        findings.push(Finding::of(&PATCH_IN_PLACE, because).change(patch_pod(pod, patch)));
+    }
+    findings
+}
+
+/// Replaces a pod: first the question, then the delete.
+pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Finding {
+    let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy == Remedy::Recreate)));
+    if !seen.live.admitted.contains(&seat.pod) {
+        return Finding::of(&ASK_ADMISSION, because).change(seat::create(seen, seat, wanted, true));
+    }
+    let message = format!("{because}; the pod is replaced");
+    Finding::of(&RECREATE, because)
+        .change(Change::DeletePod {
+            pod: pod.name.to_string(),
+            uid: pod.uid.to_string(),
+            resource_version: Some(pod.resource_version.clone()),
+        })
+        .announce(false, "Recreating", message)
+}
+
+/// Says that a replacement has to wait for its turn.
+pub fn await_turn(pod: &PodFacts, drifts: &[FieldDrift], whom: &str) -> Finding {
+    let because = format!("{}: {}; first {whom}", pod.name, told(drifts.iter()));
+    Finding::of(&AWAIT_TURN, because).wait(whom.to_owned(), None)
+}
+
+/// Whether a replacement is called for.
+pub fn is_due(drifts: &[FieldDrift]) -> bool {
+    must_recreate(drifts)
+}
+
+fn told<'a>(drifts: impl Iterator<Item = &'a FieldDrift>) -> String {
+    let fields: Vec<String> =
+        drifts.take(4).map(|drift| format!("{} is {}, wanted {}", drift.field, drift.from, drift.to)).collect();
+    fields.join("; ")
+}

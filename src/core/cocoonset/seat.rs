@@ -1,0 +1,304 @@
+//! One seat of the set: a pod name, its VM name, and what has to be true before a pod is created there.
+//! Main agent, sub-agents and toolboxes share it.
+
+use super::budget;
+use super::observed::{LivePod, Observed, Rival};
+use crate::core::action::{ActionKind, Attempt, Change, Live, Question};
+use crate::core::contract::keys;
+use crate::core::contract::names::{NameFit, Role, check_names};
+use crate::core::decision::Finding;
+use crate::core::fact::Fact;
+use crate::core::memory::Vanished;
+use crate::core::oddity::Oddity;
+use crate::core::pod::facts::PodFacts;
+use crate::core::pod::render::render;
+use crate::core::pod::template::PodTemplate;
+use crate::core::rule::Rule;
+use crate::rules;
+use std::time::Duration;
+
+rules! {
+    /// Wait for the predecessor of this name to be gone. Without it every pass tries a create that can only be refused,
+    /// or, under a full quota, is refused for another reason.  (D-27, R31)
+    AWAIT_PREDECESSOR = "seat/await-predecessor";
+    /// Create nothing under a name that no label, pod or host bears.  (D-33)
+    NAME_TOO_LONG = "seat/name-too-long";
+    /// Create, probe and delete nothing under a VM name that another live set has more right to: both would share one
+    /// registry repository and one hypervisor name, and one tenant would restore or delete the other's VM.  (D-28, D-29, R23)
+    NAME_CONFLICT = "seat/name-conflict";
+    /// Ask the API server about a pod that left the watch: an edited label looks just like a deletion.  (D-66, R26)
+    LOOK_FOR_VANISHED = "seat/look-for-vanished";
+    /// Create no second VM while the first may still run on a node that nobody can ask.  (D-78, R18)
+    NODE_LOST = "seat/node-lost";
+    /// Leave a pod alone that bears the name and is not ours, say whose it is, and look again from time to time.
+    /// Never adopted, never deleted.  (D-26)
+    FOREIGN_POD = "seat/foreign-pod";
+    /// Look again who has the name.  (D-26, R26)
+    LOOK_AT_FOREIGN = "seat/look-at-foreign";
+    /// Ask the registry before a create: the node agent restores whatever tag it finds, so that a leftover one would
+    /// roll the VM back, and a fresh boot beside a wanted one would lose it.  (D-05, D-06, D-81)
+    ASK_SNAPSHOT = "seat/ask-snapshot";
+    /// Create nothing where a snapshot waits that this version does not restore.  (D-81)
+    SNAPSHOT_FOUND = "seat/snapshot-found";
+    /// Wait between two creates of what keeps disappearing.  (D-46)
+    AWAIT_BUDGET = "seat/await-budget";
+    /// Stop creating what disappeared too often: a person has to look, or the spec to change.  (D-46, D-47)
+    EXHAUSTED = "seat/exhausted";
+}
+
+/// Between two looks at a pod of another owner.
+const FOREIGN_FIRST: Duration = Duration::from_secs(30);
+const FOREIGN_MOST: Duration = Duration::from_secs(300);
+/// A snapshot that was found is asked for again after this long.
+const FOUND_AGAIN: Duration = Duration::from_secs(60);
+
+/// One seat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// Who sits there.
+    pub role: Role,
+    /// Name of its pod.
+    pub pod: String,
+    /// Name of its VM.
+    pub vm: String,
+    /// Whether we manage the VM; a static toolbox's is somebody else's.
+    pub managed: bool,
+}
+
+/// Where a seat stands.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// A pod of ours is there.
+    Here(&'a PodFacts),
+    /// A pod of ours is on its way out.
+    Leaving(&'a PodFacts),
+    /// Its names do not fit anywhere.
+    Unnameable(Oddity),
+    /// Another live set has more right to its VM name.
+    Yields(&'a Rival),
+    /// Its pod left the watch and nobody knows whether it is gone.
+    Vanished,
+    /// Its last VM may still run on this node.
+    NodeLost(String),
+    /// Somebody else's pod bears the name; look again after this long.
+    Foreign(&'a LivePod, Duration),
+    /// Somebody else's pod bore the name when last looked at.
+    ForeignUnlooked,
+    /// The registry was not asked yet, or could not say.
+    SnapshotUnknown,
+    /// A snapshot waits in the registry.
+    SnapshotFound,
+    /// It disappeared, and it is too early for another create.
+    TooEarly(Duration),
+    /// It disappeared too often.
+    Exhausted(u32),
+    /// Free: a pod may be created.
+    Vacant,
+}
+
+impl Seat {
+    /// The seat of a role; unknown roles have none.
+    pub fn of(seen: &Observed, role: Role, managed: bool) -> Option<Self> {
+        let pod = role.pod_name(&seen.set.name)?.to_string();
+        let vm = role.vm_name(&seen.set.namespace, &seen.set.name)?.to_string();
+        Some(Self { role, pod, vm, managed })
+    }
+}
+
+impl<'a> Step<'a> {
+    /// Recognises where a seat stands.
+    pub fn of(seen: &'a Observed, seat: &Seat) -> Self {
+        match seen.pods.get(&seat.pod) {
+            Some(pod) if pod.deleting => return Self::Leaving(pod),
+            Some(pod) => return Self::Here(pod),
+            None => {}
+        }
+        if let NameFit::Impossible(oddity) = check_names(&seen.set.namespace, &seen.set.name, &seat.role) {
+            return Self::Unnameable(oddity);
+        }
+        if let Some(rival) = seen.rivals.get(&seat.vm).filter(|rival| yields(seen, seat, rival)) {
+            return Self::Yields(rival);
+        }
+        let vanished = seen.memory.vanished.get(&seat.pod);
+        if vanished.is_some_and(|vanished| !vanished.confirmed) {
+            return Self::Vanished;
+        }
+        if let Some(node) = lost_node(seen, seat, vanished) {
+            return Self::NodeLost(node);
+        }
+        foreign(seen, seat).or_else(|| budgeted(seen, seat, vanished)).unwrap_or_else(|| Self::snapshot(seen, seat))
+    }
+
+    fn snapshot(seen: &Observed, seat: &Seat) -> Self {
+        if !seat.managed {
+            return Self::Vacant;
+        }
+        match seen.snapshot(&seat.vm, keys::TAG_HIBERNATE) {
+            Fact::Known(None) => Self::Vacant,
+            Fact::Known(Some(_)) => Self::SnapshotFound,
+            Fact::Unasked if found_lately(seen, seat) => Self::SnapshotFound,
+            Fact::Unasked | Fact::Unavailable(_) => Self::SnapshotUnknown,
+        }
+    }
+}
+
+fn found_lately(seen: &Observed, seat: &Seat) -> bool {
+    let found = seen.memory.found.get(&seat.vm);
+    found.is_some_and(|at| seen.mono.saturating_sub(*at) < FOUND_AGAIN)
+}
+
+/// Decision R23: whoever has the pod or saved state keeps the name, else the older.
+fn yields(seen: &Observed, seat: &Seat, rival: &Rival) -> bool {
+    let has_it = seen.pods.contains_key(&seat.pod) || seen.set.has_saved_state(&seat.vm);
+    match (has_it, rival.has_it) {
+        (true, _) => false,
+        (false, true) => true,
+        (false, false) => (rival.created, rival.uid.as_str()) < (seen.set.created, seen.set.uid.as_str()),
+    }
+}
+
+/// Decision R18: the node on which the last VM of this seat may still run.
+fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Option<String> {
+    if !seat.managed || seen.memory.deleted.contains_key(&seat.pod) {
+        return None;
+    }
+    let (node, was_ready) = match vanished {
+        Some(gone) if gone.had_vm && !gone.succeeded => (gone.node.clone()?, gone.node_was_ready),
+        Some(_) => return None,
+        None => (seen.set.status.last_node_of(&seat.pod)?, None),
+    };
+    let nodes = seen.nodes.as_ref()?;
+    let now = nodes.get(&node);
+    let excused = now.is_some_and(|node| node.ready || node.out_of_service)
+        || seen.set.annotation(keys::ACCEPT_NODE_LOSS) == Some(node.as_str());
+    let lost = was_ready.map_or(true, |ready| !ready);
+    (lost && !excused).then_some(node)
+}
+
+fn foreign<'a>(seen: &'a Observed, seat: &Seat) -> Option<Step<'a>> {
+    if let Some(stranger) = seen.strangers.get(&seat.pod) {
+        let looks = seen.memory.foreign.get(&seat.pod).map_or(1, |foreign| foreign.looks);
+        let pause = if stranger.deleting {
+            Duration::from_secs(5)
+        } else {
+            FOREIGN_FIRST.saturating_mul(1 << looks.saturating_sub(1).min(8)).min(FOREIGN_MOST)
+        };
+        let last = seen.memory.foreign.get(&seat.pod).map_or(seen.mono, |foreign| foreign.last);
+        let due = last.saturating_add(pause);
+        let looked = seen.live.pod.contains_key(&seat.pod);
+        return Some(match due.checked_sub(seen.mono) {
+            Some(left) if !left.is_zero() => Step::Foreign(stranger, left),
+            _ if looked => Step::Foreign(stranger, pause),
+            _ => Step::ForeignUnlooked,
+        });
+    }
+    None
+}
+
+/// A pod that disappeared counts against the rebuild budget (D-46).
+fn budgeted<'a>(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Option<Step<'a>> {
+    let vanished = vanished.filter(|_| seat.managed)?;
+    match budget::of(seen, &seat.role, &vanished.uid) {
+        budget::Standing::Charged | budget::Standing::Due => None,
+        budget::Standing::TooEarly(left) => Some(Step::TooEarly(left)),
+        budget::Standing::Exhausted(count) => Some(Step::Exhausted(count)),
+    }
+}
+
+/// What to do about a seat without a pod. `wanted` is the pod to create, `rule` and `because` whose wish it is.
+pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, rule: &Rule) -> Finding {
+    let Seat { pod, vm, .. } = seat;
+    match step {
+        Step::Here(_) => Finding::of(rule, format!("{pod} is there")),
+        Step::Leaving(_) => Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"))
+            .wait(format!("pod {pod} to be gone"), None),
+        Step::Unnameable(oddity) => {
+            Finding::of(&NAME_TOO_LONG, oddity.message.clone()).trouble(oddity.reason, oddity.message).stop()
+        }
+        Step::Yields(rival) => {
+            let message = format!("VM name {vm} belongs to CocoonSet {}/{}", rival.namespace, rival.name);
+            Finding::of(&NAME_CONFLICT, message.clone())
+                .trouble("NameConflict", format!("{message}; rename one of the two"))
+                .error_if(true)
+                .stop()
+        }
+        Step::Vanished => Finding::of(&LOOK_FOR_VANISHED, format!("{pod} left the watch without our delete"))
+            .ask(Question::ReadLive(Live::Pod(pod.clone()))),
+        Step::NodeLost(node) => node_lost(pod, &node),
+        Step::Foreign(stranger, left) => foreign_pod(pod, stranger, left),
+        Step::ForeignUnlooked => Finding::of(&LOOK_AT_FOREIGN, format!("another owner had pod {pod}"))
+            .ask(Question::ReadLive(Live::Pod(pod.clone()))),
+        Step::SnapshotUnknown => {
+            Finding::of(&ASK_SNAPSHOT, format!("{pod} is missing, and a snapshot may wait for it"))
+                .ask(Question::ProbeSnapshot { vm: vm.clone(), tag: keys::TAG_HIBERNATE.to_owned() })
+        }
+        Step::SnapshotFound => {
+            let message = format!("snapshot {vm}:hibernate exists, and this version does not restore it");
+            Finding::of(&SNAPSHOT_FOUND, message.clone())
+                .trouble("SnapshotFound", format!("{message}; pod {pod} is not created"))
+                .wait(format!("snapshot {vm}:hibernate to be gone"), Some(FOUND_AGAIN))
+        }
+        Step::TooEarly(left) => Finding::of(&AWAIT_BUDGET, format!("{pod} disappeared lately"))
+            .wait(format!("the next try of {pod}"), Some(left)),
+        Step::Exhausted(count) => {
+            let message = format!("pod {pod} disappeared or failed {count} times");
+            Finding::of(&EXHAUSTED, message.clone())
+                .trouble("RebuildsExhausted", format!("{message}; edit the spec, or clear its rebuild history"))
+                .stop()
+        }
+        Step::Vacant => vacant(seen, seat, wanted, rule),
+    }
+}
+
+fn node_lost(pod: &str, node: &str) -> Finding {
+    let message = format!("the VM of {pod} may still run on node {node}, which is lost");
+    let way_out = format!(
+        "bring the node back, taint it node.kubernetes.io/out-of-service, or annotate {}: {node}",
+        keys::ACCEPT_NODE_LOSS
+    );
+    Finding::of(&NODE_LOST, message.clone())
+        .trouble("NodeLost", format!("{message}; {way_out}"))
+        .wait(format!("node {node} to be back"), None)
+}
+
+fn foreign_pod(pod: &str, stranger: &LivePod, left: Duration) -> Finding {
+    let owner = match &stranger.owner {
+        Some((kind, name, _)) => format!("{kind} {name}"),
+        None => "nobody".to_owned(),
+    };
+    let message = format!("pod {pod} exists and is owned by {owner}");
+    let finding = Finding::of(&FOREIGN_POD, message.clone());
+    if stranger.deleting {
+        return finding.wait(format!("pod {pod} to be gone"), Some(left));
+    }
+    finding
+        .trouble("NameConflict", format!("{message}; delete or rename it"))
+        .error_if(true)
+        .wait(format!("pod {pod} to be gone"), Some(left))
+}
+
+fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Finding {
+    let because = match seen.memory.vanished.get(&seat.pod) {
+        Some(_) => format!("{} disappeared", seat.pod),
+        None => format!("{} is missing", seat.pod),
+    };
+    let mut finding = Finding::of(rule, because);
+    if let Some(vanished) = seen.memory.vanished.get(&seat.pod).filter(|_| seat.managed)
+        && budget::of(seen, &seat.role, &vanished.uid) == budget::Standing::Due
+        && let Some(charge) = budget::charge(seen, &seat.role, &vanished.uid)
+    {
+        finding = finding.change(charge);
+    }
+    finding.change(create(seen, seat, wanted, false))
+}
+
+/// The create of a seat's pod.
+pub fn create(seen: &Observed, seat: &Seat, wanted: &PodTemplate, dry_run: bool) -> Change {
+    Change::CreatePod { pod: seat.pod.clone(), manifest: render(wanted, &seen.identity()), dry_run }
+}
+
+/// True where a create of this pod was refused before because its namespace is going, or is being tried.
+pub fn was_tried(seen: &Observed, pod: &str) -> bool {
+    let attempt = Attempt { action: ActionKind::CreatePod, target: pod.to_owned(), dry_run: false };
+    seen.tried.iter().any(|(tried, _)| *tried == attempt)
+}

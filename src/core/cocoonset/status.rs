@@ -1,0 +1,311 @@
+//! The status, from what is seen; the one place that writes it.
+
+use super::concerns::toolboxes;
+use super::observed::Observed;
+use super::{concerns::main_agent, seat::Seat};
+use crate::core::action::Change;
+use crate::core::api::condition::{self, Condition};
+use crate::core::api::set_status::{AgentEntry, SetStatus, ToolboxEntry};
+use crate::core::api::words::SetPhase;
+use crate::core::contract::names::Role;
+use crate::core::decision::{Finding, Report, Trouble};
+use crate::core::pod::facts::PodFacts;
+use crate::rules;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+rules! {
+    /// Write the status when it reads differently, on the version decided on. A stale decision cannot overwrite a newer
+    /// status, and a settled set is not written to at all.  (CS-P, D-21, D-22, D-64, D-74, R10)
+    PUBLISH = "status/publish";
+    /// Write the status at most once a second while things change.  (D-57)
+    PACE = "status/pace";
+}
+
+/// Between two writes.
+const PACE_OF_WRITES: Duration = Duration::from_secs(1);
+
+/// The write that is due, if one is.
+pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) -> Option<Finding> {
+    let wanted = match report {
+        Report::Silent => return None,
+        Report::Keep => kept(seen, troubles),
+        Report::Phase(phase) => whole(seen, phase, troubles),
+        Report::Derived => whole(seen, derived(seen), troubles),
+    };
+    let value = wanted.to_value();
+    if reads_alike(&value, &seen.set.raw_status) {
+        return None;
+    }
+    if let Some(left) = paced(seen) {
+        return Some(Finding::of(&PACE, "it was written less than a second ago").wait("a second to pass", Some(left)));
+    }
+    let because = told(&seen.set.status, &wanted);
+    let mut finding = Finding::of(&PUBLISH, because).change(Change::PatchStatus {
+        dropped: dropped(&seen.set.raw_status, &value),
+        status: value,
+        resource_version: seen.set.resource_version.clone(),
+    });
+    for (warning, reason, message) in transitions(seen, &wanted) {
+        finding = finding.announce(warning, &reason, message);
+    }
+    Some(finding)
+}
+
+fn paced(seen: &Observed) -> Option<Duration> {
+    let due = seen.memory.last_status?.saturating_add(PACE_OF_WRITES);
+    due.checked_sub(seen.mono).filter(|left| !left.is_zero())
+}
+
+/// Phase, entries, counts and observedGeneration stay; conditions move.
+fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
+    let mut status = seen.set.status.clone();
+    let degraded = degraded(seen, troubles);
+    let known = condition::find(&status.conditions, "Degraded").is_some();
+    if known || degraded.is_true() {
+        status.conditions = condition::merge(&status.conditions, vec![degraded], &seen.now.to_string());
+    }
+    status
+}
+
+fn whole(seen: &Observed, phase: SetPhase, troubles: &[Trouble]) -> SetStatus {
+    let counts = Counts::of(seen);
+    let conditions = vec![
+        counts.condition(seen.set.generation),
+        progressing(&phase, seen.set.generation),
+        suspended(&phase, seen.set.generation),
+        degraded(seen, troubles),
+    ];
+    SetStatus {
+        observed_generation: seen.set.generation,
+        phase: Some(phase),
+        ready_agents: counts.ready_agents,
+        desired_agents: counts.desired_agents,
+        ready_toolboxes: counts.ready_toolboxes,
+        desired_toolboxes: counts.desired_toolboxes,
+        agents: agents(seen),
+        toolboxes: toolbox_entries(seen),
+        conditions: condition::merge(&seen.set.status.conditions, conditions, &seen.now.to_string()),
+    }
+}
+
+/// Desired seats only: a pod beyond the count makes nothing ready (D-64).
+struct Counts {
+    ready_agents: i32,
+    desired_agents: i32,
+    ready_toolboxes: i32,
+    desired_toolboxes: i32,
+}
+
+impl Counts {
+    fn of(seen: &Observed) -> Self {
+        let replicas = seen.set.spec.agent.replicas;
+        let ready = |pod: &&PodFacts| pod.ready && !pod.deleting && !pod.is_terminal();
+        let (mut agents, mut toolboxes) = (0, 0);
+        for pod in seen.pods.values().filter(ready) {
+            match seen.role_of(pod) {
+                Role::Main => agents += 1,
+                Role::SubAgent(slot) if i64::from(slot) <= replicas => agents += 1,
+                Role::Toolbox(name) if seen.set.spec.lists_toolbox(&name) => toolboxes += 1,
+                Role::SubAgent(_) | Role::Toolbox(_) | Role::Unknown => {}
+            }
+        }
+        Self {
+            ready_agents: agents,
+            desired_agents: seen.set.spec.desired_agents(),
+            ready_toolboxes: toolboxes,
+            desired_toolboxes: i32::try_from(seen.set.spec.toolboxes.len()).unwrap_or(i32::MAX),
+        }
+    }
+    fn complete(&self) -> bool {
+        self.ready_agents >= self.desired_agents && self.ready_toolboxes >= self.desired_toolboxes
+    }
+    fn condition(&self, generation: i64) -> Condition {
+        let Self { ready_agents, desired_agents, ready_toolboxes, desired_toolboxes } = self;
+        let message = format!(
+            "{ready_agents}/{desired_agents} agents ready, {ready_toolboxes}/{desired_toolboxes} toolboxes ready"
+        );
+        let reason = if self.complete() { "AllAgentsReady" } else { "AgentsNotReady" };
+        Condition::new("Ready", self.complete(), reason, message, generation)
+    }
+}
+
+/// CS-P4, and Failed where the main agent is at its end.
+pub fn derived(seen: &Observed) -> SetPhase {
+    match seen.main().filter(|main| !main.deleting) {
+        None => SetPhase::Pending,
+        Some(main) if main.is_terminal() => SetPhase::Failed,
+        Some(main) if !main.ready => SetPhase::Pending,
+        Some(_) if Counts::of(seen).complete() => SetPhase::Running,
+        Some(_) => SetPhase::Scaling,
+    }
+}
+
+fn progressing(phase: &SetPhase, generation: i64) -> Condition {
+    let (status, reason) = match phase {
+        SetPhase::Pending | SetPhase::Scaling => (true, "Reconciling"),
+        SetPhase::Suspending => (true, "Suspending"),
+        SetPhase::Waking => (true, "Waking"),
+        SetPhase::Migrating => (true, "Migrating"),
+        SetPhase::Failed => (false, "Failed"),
+        SetPhase::Running | SetPhase::Suspended | SetPhase::Unknown(_) => (false, "Stable"),
+    };
+    Condition::new("Progressing", status, reason, phase.as_str(), generation)
+}
+
+fn suspended(phase: &SetPhase, generation: i64) -> Condition {
+    let is = *phase == SetPhase::Suspended;
+    let reason = if is { "Suspended" } else { "NotSuspended" };
+    Condition::new("Suspended", is, reason, phase.as_str(), generation)
+}
+
+/// Every other condition is a reason of Degraded; the message lists all (decision R10).
+fn degraded(seen: &Observed, troubles: &[Trouble]) -> Condition {
+    let Some(first) = troubles.iter().find(|trouble| trouble.error).or_else(|| troubles.first()) else {
+        return Condition::new("Degraded", false, "AsWanted", "", seen.set.generation);
+    };
+    let lines: Vec<String> =
+        troubles.iter().map(|trouble| format!("{}: {}", trouble.reason, trouble.message)).collect();
+    Condition::new("Degraded", true, &first.reason, lines.join("; "), seen.set.generation)
+}
+
+fn agents(seen: &Observed) -> Vec<AgentEntry> {
+    let main_vm = seen.main().and_then(|main| seen.vm_of(main)).unwrap_or_default();
+    let mut entries = Vec::new();
+    for pod in seen.pods.values() {
+        match seen.role_of(pod) {
+            Role::Main => entries.push(agent(seen, pod, 0, "")),
+            Role::SubAgent(slot) => entries.push(agent(seen, pod, slot, &main_vm)),
+            Role::Toolbox(_) | Role::Unknown => {}
+        }
+    }
+    let present: BTreeSet<i32> = entries.iter().map(|entry| entry.slot).collect();
+    let absent = seen.set.status.agents.iter().filter(|entry| !present.contains(&entry.slot));
+    entries.extend(absent.filter(|entry| is_owed(seen, &entry.vm_name)).map(|entry| AgentEntry {
+        vm_id: kept_id(seen, &entry.pod_name, &entry.vm_id),
+        phase: String::new(),
+        ip: String::new(),
+        ..entry.clone()
+    }));
+    entries.sort_by_key(|entry| entry.slot);
+    entries
+}
+
+fn agent(seen: &Observed, pod: &PodFacts, slot: u32, forked_from: &str) -> AgentEntry {
+    AgentEntry {
+        slot: i32::try_from(slot).unwrap_or(i32::MAX),
+        role: if slot == 0 { "main" } else { "sub-agent" }.to_owned(),
+        pod_name: pod.name.to_string(),
+        vm_name: seen.vm_of(pod).unwrap_or_default(),
+        vm_id: pod.runtime.id.clone(),
+        ip: pod.runtime.ip.clone(),
+        phase: pod.phase.as_str().to_owned(),
+        forked_from: forked_from.to_owned(),
+        node_name: node_name(seen, pod),
+    }
+}
+
+fn node_name(seen: &Observed, pod: &PodFacts) -> String {
+    let node = pod.node.as_ref().filter(|_| !seen.memory.node_names_pruned);
+    node.map(ToString::to_string).unwrap_or_default()
+}
+
+/// Decision R7: a name leaves the status only when it is written down for teardown, or its pod is there again.
+fn is_owed(seen: &Observed, vm: &str) -> bool {
+    !vm.is_empty() && seen.is_own_name(vm) && !seen.set.recorded_names().contains(vm)
+}
+
+/// The VM id of a pod that is gone stays while its VM may still run on a lost node (decision R18).
+fn kept_id(seen: &Observed, pod: &str, id: &str) -> String {
+    let ours = seen.memory.deleted.contains_key(pod);
+    if ours { String::new() } else { id.to_owned() }
+}
+
+fn toolbox_entries(seen: &Observed) -> Vec<ToolboxEntry> {
+    let mut entries = Vec::new();
+    for pod in seen.pods.values() {
+        if let Role::Toolbox(name) = seen.role_of(pod) {
+            entries.push(toolbox(seen, pod, name));
+        }
+    }
+    let present: BTreeSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+    let absent = seen.set.status.toolboxes.iter().filter(|entry| !present.contains(&entry.name));
+    entries.extend(absent.filter(|entry| is_owed(seen, &entry.vm_name)).map(|entry| ToolboxEntry {
+        vm_id: kept_id(seen, &entry.pod_name, &entry.vm_id),
+        phase: String::new(),
+        ip: String::new(),
+        ..entry.clone()
+    }));
+    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    entries
+}
+
+fn toolbox(seen: &Observed, pod: &PodFacts, name: String) -> ToolboxEntry {
+    let vm_name = if pod.managed { seen.vm_of(pod).unwrap_or_default() } else { pod.vm_name.to_string() };
+    ToolboxEntry {
+        name,
+        pod_name: pod.name.to_string(),
+        vm_name,
+        vm_id: pod.runtime.id.clone(),
+        ip: pod.runtime.ip.clone(),
+        phase: pod.phase.as_str().to_owned(),
+        conn_type: Some(pod.connection_type()),
+        vnc_port: i32::from(pod.runtime.vnc_port),
+        node_name: node_name(seen, pod),
+    }
+}
+
+/// Equal but for what an older CRD prunes or a Go client writes as null.
+fn reads_alike(wanted: &Value, stored: &Value) -> bool {
+    wanted == stored || *wanted == SetStatus::read(stored).to_value()
+}
+
+fn dropped(stored: &Value, wanted: &Value) -> Vec<String> {
+    let keys = stored.as_object().into_iter().flatten().map(|(key, _)| key);
+    keys.filter(|key| wanted.get(key.as_str()).is_none()).cloned().collect()
+}
+
+fn told(before: &SetStatus, after: &SetStatus) -> String {
+    let phase = |status: &SetStatus| status.phase.as_ref().map_or("unset", SetPhase::as_str).to_owned();
+    let (was, is) = (phase(before), phase(after));
+    let counts = format!(
+        "{}/{} agents, {}/{} toolboxes",
+        after.ready_agents, after.desired_agents, after.ready_toolboxes, after.desired_toolboxes
+    );
+    if was == is { format!("{is}, {counts}") } else { format!("{is}, was {was}, {counts}") }
+}
+
+/// Events go out with the write that makes them true: at most once for each transition (D-51).
+fn transitions(seen: &Observed, after: &SetStatus) -> Vec<(bool, String, String)> {
+    let mut events = Vec::new();
+    let before = &seen.set.status;
+    let failed = |status: &SetStatus| status.phase == Some(SetPhase::Failed);
+    if failed(after) && !failed(before) {
+        if let Some(main) = seen.main() {
+            let reported = main.lifecycle.state == crate::core::contract::lifecycle::State::Failed;
+            let reason = if reported { "PodLifecycleFailed" } else { "MainAgentFailed" };
+            let message = format!("main pod {}/{}: {}", seen.set.namespace, main.name, super::rebuild::reason(main));
+            events.push((true, reason.to_owned(), message));
+        }
+    } else if failed(before) && main_agent::ready(seen).is_some() {
+        let name = seen.main().map(|main| main.name.to_string()).unwrap_or_default();
+        let message = format!("main pod {}/{name} is Ready again", seen.set.namespace);
+        events.push((false, "RecoveredFromFailure".to_owned(), message));
+    }
+    let degraded = |status: &SetStatus| condition::find(&status.conditions, "Degraded").cloned();
+    if let Some(now) = degraded(after).filter(Condition::is_true)
+        && degraded(before).is_none_or(|was| !was.is_true() || was.reason != now.reason)
+    {
+        events.push((true, now.reason, crate::core::oddity::excerpt(&now.message, 1000)));
+    }
+    events
+}
+
+/// Every seat that the spec asks for.
+pub fn desired_seats(seen: &Observed) -> Vec<Seat> {
+    let agents = (0..=seen.set.spec.agent.replicas_clamped)
+        .filter_map(|slot| Seat::of(seen, if slot == 0 { Role::Main } else { Role::SubAgent(slot) }, true));
+    let toolboxes = seen.set.spec.creatable_toolboxes().filter_map(|toolbox| toolboxes::seat(seen, toolbox));
+    agents.chain(toolboxes).collect()
+}

@@ -1,0 +1,9 @@
+//! The control loop as data: deterministic machines that are told the time and driven by whoever has sockets, or none.
+
+pub mod kinds;
+pub mod names_index;
+pub mod pass;
+pub mod queue;
+pub mod view;
+mod view_events;
+pub mod wake;

@@ -1,0 +1,206 @@
+//! The watch cache as data: the newest of every object, what each watch has seen, and which of our own writes it has not.
+
+use super::kinds::Kind;
+use super::wake::Key;
+use crate::core::action::{ActionKind, Attempt, Subject};
+use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
+use crate::core::memory::{Memory, Vanished};
+use crate::core::meta;
+use crate::core::outcome::{Answer, Effect, Outcome};
+use crate::core::pod::facts::PodFacts;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// What the driver knows and the cache does not.
+#[derive(Clone, Copy, Debug)]
+pub struct Clocks {
+    /// Wall clock.
+    pub now: Timestamp,
+    /// Since the process started.
+    pub mono: Duration,
+    /// Spreads timers.
+    pub seed: u64,
+    /// The right to write.
+    pub lease: Lease,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OwnWrite {
+    pub(super) uid: String,
+    pub(super) kind: Kind,
+    pub(super) version: u64,
+    what: String,
+}
+
+/// The cache.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    pub(super) sets: BTreeMap<Key, SetFacts>,
+    pub(super) pods: BTreeMap<Key, PodFacts>,
+    pub(super) hibernations: BTreeMap<Key, String>,
+    pub(super) namespaces: BTreeMap<String, NamespaceSeen>,
+    pub(super) nodes: BTreeMap<String, NodeFacts>,
+    pub(super) names: super::names_index::NamesIndex,
+    pub(super) synced: BTreeSet<Kind>,
+    pub(super) versions: BTreeMap<Kind, String>,
+    pub(super) writes: Vec<OwnWrite>,
+    /// Uid of each set to its key.
+    pub(super) uids: BTreeMap<String, Key>,
+    pub(super) memory: BTreeMap<String, Memory>,
+    pub(super) vanished: BTreeMap<String, BTreeMap<String, Vanished>>,
+}
+
+impl View {
+    /// An empty cache.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// True once this kind has been listed.
+    pub fn is_synced(&self, kind: Kind) -> bool {
+        self.synced.contains(&kind)
+    }
+    /// Every set in the cache.
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.sets.keys()
+    }
+    /// One set in the cache.
+    pub fn set(&self, key: &Key) -> Option<&SetFacts> {
+        self.sets.get(key)
+    }
+
+    /// All that a decision about this set may depend on; `None` where there is no such set.
+    pub fn observe(&self, key: &Key, clocks: Clocks) -> Option<Observed> {
+        let set = self.sets.get(key)?;
+        let mut seen = Observed::of(set.clone(), clocks.now, clocks.mono);
+        seen.seed = clocks.seed;
+        seen.lease = clocks.lease;
+        seen.memory = self.memory.get(&set.uid).cloned().unwrap_or_default();
+        seen.versions =
+            self.versions.iter().map(|(kind, version)| (kind.resource().to_owned(), version.clone())).collect();
+        seen.unseen = self.writes.iter().filter(|write| write.uid == set.uid).map(|write| write.what.clone()).collect();
+        seen.namespace = self.namespaces.get(&key.namespace).cloned().unwrap_or(NamespaceSeen::Unknown);
+        self.add_pods(key, &mut seen);
+        self.add_surroundings(key, &mut seen);
+        Some(seen)
+    }
+
+    /// Takes in the answer to one action, at once: what the watch still has to show, and whose delete it was.
+    pub fn answered(&mut self, subject: &Subject, attempt: &Attempt, outcome: &Outcome) {
+        if attempt.dry_run || outcome.effect() != Effect::Happened {
+            return;
+        }
+        if attempt.action == ActionKind::DeletePod
+            && let Some(pod) = self.pods.get(&Key::new(&subject.namespace, &attempt.target))
+        {
+            let uid = pod.uid.to_string();
+            let memory = self.memory.entry(subject.uid.clone()).or_default();
+            memory.deleted.insert(attempt.target.clone(), uid);
+        }
+        let Some(kind) = written_kind(attempt.action) else { return };
+        let Answer::Object(object) = &outcome.answer else { return };
+        let Ok(version) = meta::text(object, "resourceVersion").parse::<u64>() else { return };
+        if version > self.seen_version(kind) {
+            let what = attempt.to_string();
+            self.writes.push(OwnWrite { uid: subject.uid.clone(), kind, version, what });
+        }
+    }
+
+    /// Keeps what outlives a pass.
+    pub fn rest(&mut self, seen: Observed) {
+        let uid = seen.set.uid.clone();
+        if !self.uids.contains_key(&uid) {
+            self.forget(&uid);
+            return;
+        }
+        if let Some(vanished) = self.vanished.get_mut(&uid) {
+            for (name, kept) in &seen.memory.vanished {
+                vanished.insert(name.clone(), kept.clone());
+            }
+            vanished.retain(|name, gone| seen.pods.get(name).is_none_or(|pod| pod.uid.as_str() == gone.uid));
+        } else if !seen.memory.vanished.is_empty() {
+            self.vanished.insert(uid.clone(), seen.memory.vanished.clone());
+        }
+        let mut memory = seen.memory;
+        let noted = self.memory.remove(&uid).unwrap_or_default();
+        memory.deleted.extend(noted.deleted);
+        for (pod, watched) in noted.watched {
+            let known = memory.watched.entry(pod).or_default();
+            known.ever_ready |= watched.ever_ready;
+            known.ever_marked |= watched.ever_marked;
+        }
+        self.memory.insert(uid, memory);
+    }
+
+    /// What is kept about an object, for a dump.
+    pub fn memory(&self, uid: &str) -> Option<&Memory> {
+        self.memory.get(uid)
+    }
+    /// Sets what is kept about an object, from a dump.
+    pub fn remember(&mut self, uid: &str, memory: Memory) {
+        self.vanished.insert(uid.to_owned(), memory.vanished.clone());
+        self.memory.insert(uid.to_owned(), memory);
+    }
+
+    fn add_pods(&self, key: &Key, seen: &mut Observed) {
+        let uid = seen.set.uid.clone();
+        for (pod_key, pod) in self.pods.range(Key::first_of(&key.namespace)..) {
+            if pod_key.namespace != key.namespace {
+                break;
+            }
+            if pod.is_controlled_by(&uid) {
+                let mut pod = pod.clone();
+                pod.deleting |=
+                    seen.memory.deleted.get(pod.name.as_str()).map(String::as_str) == Some(pod.uid.as_str());
+                seen.pods.insert(pod.name.to_string(), pod);
+            } else if pod.labels.get(crate::core::contract::keys::NAME) == Some(&key.name) {
+                seen.strangers.insert(pod.name.to_string(), LivePod::of_facts(pod));
+            }
+        }
+        seen.memory.vanished = self.vanished.get(&uid).cloned().unwrap_or_default();
+        let pods = &seen.pods;
+        seen.memory.vanished.retain(|name, gone| pods.get(name).is_none_or(|pod| pod.uid.as_str() == gone.uid));
+    }
+
+    fn add_surroundings(&self, key: &Key, seen: &mut Observed) {
+        let targeted = self.hibernations.iter().filter(|(at, _)| at.namespace == key.namespace);
+        let prefix = format!("{}-", key.name);
+        seen.hibernations = targeted.filter(|(_, pod)| pod.starts_with(&prefix)).map(|(_, pod)| pod.clone()).collect();
+        if self.synced.contains(&Kind::Nodes) {
+            let mut wanted: BTreeSet<&str> =
+                seen.pods.values().filter_map(|pod| pod.node.as_ref().map(|node| node.as_str())).collect();
+            wanted.extend(seen.memory.vanished.values().filter_map(|gone| gone.node.as_deref()));
+            wanted.extend(seen.set.status.node_names());
+            let facts = |name: &str| self.nodes.get(name).map(|node| (name.to_owned(), *node));
+            seen.nodes = Some(wanted.into_iter().filter_map(facts).collect());
+        }
+        seen.rivals = self.names.rivals(key, &self.sets, &self.pods);
+    }
+
+    pub(super) fn forget(&mut self, uid: &str) {
+        self.memory.remove(uid);
+        self.vanished.remove(uid);
+        self.writes.retain(|write| write.uid != uid);
+    }
+
+    pub(super) fn seen_version(&self, kind: Kind) -> u64 {
+        self.versions.get(&kind).and_then(|version| version.parse().ok()).unwrap_or(0)
+    }
+}
+
+/// The kind whose watch will show what this action wrote.
+fn written_kind(action: ActionKind) -> Option<Kind> {
+    match action {
+        ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
+            Some(Kind::CocoonSets)
+        }
+        ActionKind::CreatePod | ActionKind::DeletePod | ActionKind::PatchPod => Some(Kind::Pods),
+        ActionKind::ProbeSnapshot
+        | ActionKind::ReadLive
+        | ActionKind::DeleteSnapshot
+        | ActionKind::EmitEvent
+        | ActionKind::Await
+        | ActionKind::Stop => None,
+    }
+}

@@ -1,0 +1,266 @@
+//! What a watch says, taken into the view, and whom it wakes: changes of a projection, never of bytes.
+
+use super::kinds::{Event, Kind};
+use super::queue::Priority;
+use super::view::View;
+use super::wake::{Key, Wake};
+use crate::core::api::hibernation::HibernationSpec;
+use crate::core::cocoonset::absorb::is_terminating;
+use crate::core::cocoonset::observed::{NamespaceSeen, NodeFacts, SetFacts};
+use crate::core::contract::lifecycle::State;
+use crate::core::memory::{Vanished, Watched};
+use crate::core::meta;
+use crate::core::pod::facts::PodFacts;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+impl View {
+    /// Takes in what a watch says, and answers which objects have to be looked at.
+    pub fn apply(&mut self, kind: Kind, event: Event) -> Vec<Wake> {
+        let mut woken = Vec::new();
+        match event {
+            Event::Listed { items, version } => {
+                self.list(kind, items, &mut woken);
+                self.synced.insert(kind);
+                self.saw(kind, &version);
+            }
+            Event::Applied(object) => {
+                self.upsert(kind, &object, Priority::Event, &mut woken);
+                self.saw(kind, &meta::text(&object, "resourceVersion"));
+            }
+            Event::Deleted(object) => {
+                self.remove(kind, &Key::of(&object), &mut woken);
+                self.saw(kind, &meta::text(&object, "resourceVersion"));
+            }
+            Event::Bookmark(version) => self.saw(kind, &version),
+            Event::Refused => {
+                self.synced.remove(&kind);
+                self.versions.remove(&kind);
+            }
+        }
+        self.wake_writers(&mut woken);
+        woken
+    }
+
+    fn list(&mut self, kind: Kind, items: Vec<Value>, woken: &mut Vec<Wake>) {
+        let present: BTreeSet<Key> = items.iter().map(Key::of).collect();
+        for gone in self.keys_of(kind).into_iter().filter(|key| !present.contains(key)) {
+            self.remove(kind, &gone, woken);
+        }
+        for object in &items {
+            self.upsert(kind, object, Priority::Resync, woken);
+        }
+    }
+
+    fn keys_of(&self, kind: Kind) -> Vec<Key> {
+        match kind {
+            Kind::CocoonSets => self.sets.keys().cloned().collect(),
+            Kind::CocoonHibernations => self.hibernations.keys().cloned().collect(),
+            Kind::Pods => self.pods.keys().cloned().collect(),
+            Kind::Namespaces => self.namespaces.keys().map(|name| Key::new("", name)).collect(),
+            Kind::Nodes => self.nodes.keys().map(|name| Key::new("", name)).collect(),
+        }
+    }
+
+    fn upsert(&mut self, kind: Kind, object: &Value, priority: Priority, woken: &mut Vec<Wake>) {
+        let key = Key::of(object);
+        match kind {
+            Kind::CocoonSets => self.upsert_set(key, SetFacts::of(object), priority, woken),
+            Kind::Pods => self.upsert_pod(key, PodFacts::read(object), priority, woken),
+            Kind::CocoonHibernations => {
+                let pod = target_of(object);
+                if self.hibernations.insert(key.clone(), pod.clone()).as_ref() != Some(&pod) {
+                    self.wake_by_pod_name(&key.namespace, &pod, priority, woken);
+                }
+            }
+            Kind::Namespaces => {
+                let uid = meta::text(object, "uid");
+                let seen = if is_terminating(object) {
+                    NamespaceSeen::Terminating { uid }
+                } else {
+                    NamespaceSeen::Active { uid }
+                };
+                if self.namespaces.insert(key.name.clone(), seen.clone()).as_ref() != Some(&seen) {
+                    self.wake_namespace(&key.name, priority, woken);
+                }
+            }
+            Kind::Nodes => {
+                let node = NodeFacts::of(object);
+                if self.nodes.insert(key.name.clone(), node) != Some(node) {
+                    self.wake_by_node(&key.name, priority, woken);
+                }
+            }
+        }
+    }
+
+    fn upsert_set(&mut self, key: Key, set: SetFacts, priority: Priority, woken: &mut Vec<Wake>) {
+        let known = self.sets.get(&key);
+        let same_object = known.is_some_and(|known| known.uid == set.uid);
+        let edited = known.is_some_and(|known| {
+            known.generation != set.generation || known.deleting != set.deleting || known.annotations != set.annotations
+        });
+        let changed = known
+            .is_none_or(|known| SetFacts { resource_version: set.resource_version.clone(), ..known.clone() } != set);
+        let renamed = known.is_none_or(|known| known.spec != set.spec || known.uid != set.uid);
+        if let Some(uid) = known.map(|known| known.uid.clone()).filter(|_| !same_object) {
+            self.forget(&uid);
+            self.uids.remove(&uid);
+        }
+        if renamed {
+            self.uids.insert(set.uid.clone(), key.clone());
+            self.names.insert(&key, &set);
+            woken.extend(self.names.neighbours(&key).into_iter().map(|key| Wake { key, priority: Priority::Event }));
+        }
+        if changed {
+            let urgent = priority == Priority::Event && (edited || !same_object);
+            woken.push(Wake { key: key.clone(), priority: if urgent { Priority::Edit } else { priority } });
+        }
+        self.sets.insert(key, set);
+    }
+
+    fn upsert_pod(&mut self, key: Key, pod: PodFacts, priority: Priority, woken: &mut Vec<Wake>) {
+        let known = self.pods.get(&key);
+        let changed = known
+            .is_none_or(|known| PodFacts { resource_version: pod.resource_version.clone(), ..known.clone() } != pod);
+        let owner = pod.owner_uid().map(str::to_owned);
+        if known.is_some_and(|known| known.uid != pod.uid) {
+            self.remove(Kind::Pods, &key, woken);
+        }
+        if let Some(uid) = &owner {
+            if let Some(watched) = self.memory.get_mut(uid).and_then(|memory| memory.watched.get_mut(pod.uid.as_str()))
+            {
+                watch(watched, &pod);
+            }
+            if let Some(vanished) = self.vanished.get_mut(uid) {
+                vanished.remove(pod.name.as_str());
+            }
+        }
+        if changed {
+            self.wake_owner(&key.namespace, &pod, priority, woken);
+        }
+        self.pods.insert(key, pod);
+    }
+
+    fn remove(&mut self, kind: Kind, key: &Key, woken: &mut Vec<Wake>) {
+        match kind {
+            Kind::CocoonSets => {
+                if let Some(set) = self.sets.remove(key) {
+                    woken.extend(
+                        self.names.neighbours(key).into_iter().map(|key| Wake { key, priority: Priority::Event }),
+                    );
+                    self.names.remove(key);
+                    self.forget(&set.uid);
+                    self.uids.remove(&set.uid);
+                    woken.push(Wake { key: key.clone(), priority: Priority::Event });
+                }
+            }
+            Kind::Pods => {
+                if let Some(pod) = self.pods.remove(key) {
+                    self.note_vanished(&pod);
+                    self.wake_owner(&key.namespace, &pod, Priority::Event, woken);
+                }
+            }
+            Kind::CocoonHibernations => {
+                if let Some(pod) = self.hibernations.remove(key) {
+                    self.wake_by_pod_name(&key.namespace, &pod, Priority::Event, woken);
+                }
+            }
+            Kind::Namespaces => {
+                if self.namespaces.remove(&key.name).is_some() {
+                    self.wake_namespace(&key.name, Priority::Event, woken);
+                }
+            }
+            Kind::Nodes => {
+                if self.nodes.remove(&key.name).is_some() {
+                    self.wake_by_node(&key.name, Priority::Event, woken);
+                }
+            }
+        }
+    }
+
+    /// A pod that went without our delete is unknown until a live read (decision R26), and may live on (R18).
+    fn note_vanished(&mut self, pod: &PodFacts) {
+        let Some(uid) = pod.owner_uid() else { return };
+        let ours = self
+            .memory
+            .get(uid)
+            .is_some_and(|memory| memory.deleted.get(pod.name.as_str()).map(String::as_str) == Some(pod.uid.as_str()));
+        if ours || !self.uids.contains_key(uid) {
+            return;
+        }
+        let nodes = self.synced.contains(&Kind::Nodes).then_some(&self.nodes);
+        let ready =
+            nodes.zip(pod.node.as_ref()).map(|(nodes, node)| nodes.get(node.as_str()).is_some_and(|node| node.ready));
+        self.vanished.entry(uid.to_owned()).or_default().insert(pod.name.to_string(), Vanished::of(pod, ready));
+    }
+
+    fn wake(&self, keys: impl IntoIterator<Item = Key>, priority: Priority, woken: &mut Vec<Wake>) {
+        woken.extend(keys.into_iter().map(|key| Wake { key, priority }));
+    }
+
+    fn wake_owner(&self, namespace: &str, pod: &PodFacts, priority: Priority, woken: &mut Vec<Wake>) {
+        let owner = pod.owner_uid().and_then(|uid| self.uids.get(uid)).cloned();
+        let labelled = pod.labels.get(crate::core::contract::keys::NAME).map(|set| Key::new(namespace, set));
+        let key = owner.or_else(|| labelled.filter(|key| self.sets.contains_key(key)));
+        self.wake(key, priority, woken);
+    }
+
+    fn wake_namespace(&self, namespace: &str, priority: Priority, woken: &mut Vec<Wake>) {
+        let sets = self.sets.range(Key::first_of(namespace)..).map(|(key, _)| key);
+        let keys: Vec<Key> = sets.take_while(|key| key.namespace == namespace).cloned().collect();
+        self.wake(keys, priority, woken);
+    }
+
+    fn wake_by_pod_name(&self, namespace: &str, pod: &str, priority: Priority, woken: &mut Vec<Wake>) {
+        let sets = self.sets.range(Key::first_of(namespace)..).map(|(key, _)| key);
+        let of_namespace = sets.take_while(|key| key.namespace == namespace);
+        let keys: Vec<Key> = of_namespace
+            .filter(|key| pod.strip_prefix(&key.name).is_some_and(|rest| rest.starts_with('-')))
+            .cloned()
+            .collect();
+        self.wake(keys, priority, woken);
+    }
+
+    fn wake_by_node(&self, node: &str, priority: Priority, woken: &mut Vec<Wake>) {
+        let of_pods = self.pods.values().filter(|pod| pod.node.as_ref().is_some_and(|at| at.as_str() == node));
+        let mut keys: BTreeSet<Key> =
+            of_pods.filter_map(|pod| pod.owner_uid()).filter_map(|uid| self.uids.get(uid)).cloned().collect();
+        let listed = self.sets.iter().filter(|(_, set)| set.status.node_names().any(|at| at == node));
+        keys.extend(listed.map(|(key, _)| key.clone()));
+        self.wake(keys, priority, woken);
+    }
+
+    fn saw(&mut self, kind: Kind, version: &str) {
+        let newer = match (version.parse::<u64>(), self.versions.get(&kind).map(|known| known.parse::<u64>())) {
+            (Ok(version), Some(Ok(known))) => version > known,
+            _ => !version.is_empty(),
+        };
+        if newer {
+            self.versions.insert(kind, version.to_owned());
+        }
+    }
+
+    /// Whoever waited for its own writes to show is looked at once they do.
+    fn wake_writers(&mut self, woken: &mut Vec<Wake>) {
+        let (shown, unseen): (Vec<_>, Vec<_>) = std::mem::take(&mut self.writes)
+            .into_iter()
+            .partition(|write| write.version <= self.seen_version(write.kind));
+        self.writes = unseen;
+        for key in shown.iter().filter_map(|write| self.uids.get(&write.uid)) {
+            if !woken.iter().any(|wake| &wake.key == key) {
+                woken.push(Wake { key: key.clone(), priority: Priority::Event });
+            }
+        }
+    }
+}
+
+/// What was seen of a VM since its pod was created.
+fn watch(watched: &mut Watched, pod: &PodFacts) {
+    watched.ever_ready |= pod.lifecycle.state == State::Ready || pod.ready;
+    watched.ever_marked |= pod.hibernate;
+}
+
+/// The pod that a CocoonHibernation targets.
+fn target_of(object: &Value) -> String {
+    HibernationSpec::read(object.get("spec").unwrap_or(&Value::Null)).0.pod
+}

@@ -1,0 +1,235 @@
+//! The one judgement: ask each concern in turn, hold back what must wait, merge, and let the status follow.
+
+use super::action::{Action, Attempt, Change, Question, Subject, Want};
+use super::decision::{Decision, Entry, Finding, Report, Trouble, Verdict};
+use super::outcome::Outcome;
+use super::rule::Because;
+
+/// A concern: its name and how it judges.
+pub struct Concern<O: Observation> {
+    /// As printed in the trace.
+    pub name: &'static str,
+    /// Its opinion of what is seen.
+    pub judge: fn(&O) -> Verdict<O::Phase>,
+}
+
+/// Whether a wish may be sent, given what came of it before.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Gate {
+    /// Send it.
+    Open,
+    /// This stands in its place: a look, or a wait.
+    Held(Box<Finding>),
+}
+
+/// What a controller brings: its facts, its concerns in order, its status, and how it takes answers in.
+pub trait Observation: Clone + 'static {
+    /// What `status.phase` may say.
+    type Phase: Clone + 'static;
+    /// In the order an operator would think of them.
+    const CONCERNS: &'static [Concern<Self>];
+    /// Who this is about.
+    fn subject(&self) -> Subject;
+    /// What came of this wish before, and so whether it may be sent. The one place that reads past outcomes.
+    fn gate(&self, want: &Want) -> Gate;
+    /// The one place that writes the status.
+    fn publish(&self, report: Report<Self::Phase>, troubles: &[Trouble]) -> Option<Finding>;
+    /// Takes in what an attempt came to.
+    fn absorb(&mut self, attempt: &Attempt, outcome: &Outcome);
+    /// A law that this decision breaks, if it does.
+    fn broken_law(&self, decision: &Decision) -> Option<Because>;
+}
+
+/// What should happen now.
+pub fn decide<O: Observation>(seen: &O) -> Vec<Action> {
+    explain(seen).actions
+}
+
+/// What should happen now, and why, and why nothing else.
+pub fn explain<O: Observation>(seen: &O) -> Decision {
+    let (mut trace, report) = ask_concerns(seen);
+    let mut troubles = troubles_of(&trace);
+    if !trace.iter().any(sends) {
+        let status = seen.publish(report, &troubles);
+        trace.extend(status.and_then(|finding| hold_back(seen, finding)).into_iter().flatten().map(Entry::Spoke));
+        troubles = troubles_of(&trace);
+    }
+    Decision { actions: plan(&trace), trace, troubles }
+}
+
+fn ask_concerns<O: Observation>(seen: &O) -> (Vec<Entry>, Report<O::Phase>) {
+    let mut trace = Vec::new();
+    let mut report: Report<O::Phase> = Report::Derived;
+    let mut concerns = O::CONCERNS.iter();
+    for concern in concerns.by_ref() {
+        let (findings, rests) = match (concern.judge)(seen) {
+            Verdict::Pass(because) => {
+                trace.push(Entry::Passed { concern: concern.name, because });
+                continue;
+            }
+            Verdict::Act(findings) => (findings, None),
+            Verdict::Rest { findings, report } => (findings, Some(report)),
+        };
+        for finding in findings {
+            for told in hold_back(seen, finding).into_iter().flatten() {
+                if !trace.iter().any(|entry| repeats(entry, &told)) {
+                    trace.push(Entry::Spoke(told));
+                }
+            }
+        }
+        if let Some(rests) = rests {
+            report = rests;
+            break;
+        }
+    }
+    trace.extend(concerns.map(|concern| Entry::NotAsked { concern: concern.name }));
+    (trace, report)
+}
+
+/// The finding up to the first wish that may not be sent, and what stands in that wish's place.
+fn hold_back<O: Observation>(seen: &O, mut finding: Finding) -> Option<Vec<Finding>> {
+    let held = finding.wants.iter().enumerate().find_map(|(at, want)| match seen.gate(want) {
+        Gate::Open => None,
+        Gate::Held(instead) => Some((at, *instead)),
+    });
+    let Some((at, instead)) = held else { return Some(vec![finding]) };
+    let because = finding.because.clone();
+    finding.wants.truncate(at);
+    let mut told = Vec::new();
+    if !finding.wants.is_empty() || finding.trouble.is_some() {
+        told.push(finding);
+    }
+    told.push(Finding { because: super::rule::Because::from(join(&instead.because, &because)), ..instead });
+    Some(told)
+}
+
+/// The reason why it is held, and what for.
+fn join(held: &Because, wish: &Because) -> String {
+    format!("{held} ({wish})")
+}
+
+/// True where this line says already what the finding would.
+fn repeats(entry: &Entry, finding: &Finding) -> bool {
+    match entry {
+        Entry::Spoke(told) => {
+            told.rule == finding.rule
+                && !told.wants.is_empty()
+                && told.wants == finding.wants
+                && told.trouble == finding.trouble
+        }
+        Entry::Passed { .. } | Entry::NotAsked { .. } => false,
+    }
+}
+
+/// True where the line asks or changes something: then the status has to wait (decision R10).
+fn sends(entry: &Entry) -> bool {
+    match entry {
+        Entry::Spoke(finding) => finding.wants.iter().any(|want| match want {
+            Want::Ask(_) | Want::Change(_) => true,
+            Want::Announce(_) | Want::Wait(_) => false,
+        }),
+        Entry::Passed { .. } | Entry::NotAsked { .. } => false,
+    }
+}
+
+fn troubles_of(trace: &[Entry]) -> Vec<Trouble> {
+    let mut troubles: Vec<Trouble> = Vec::new();
+    for entry in trace {
+        if let Entry::Spoke(Finding { trouble: Some(trouble), .. }) = entry
+            && !troubles.contains(trouble)
+        {
+            troubles.push(trouble.clone());
+        }
+    }
+    troubles
+}
+
+/// The wishes of the trace as one plan: each object written at most once (decision R12), waits last.
+fn plan(trace: &[Entry]) -> Vec<Action> {
+    let mut actions: Vec<Action> = Vec::new();
+    for entry in trace {
+        let Entry::Spoke(finding) = entry else { continue };
+        for want in &finding.wants {
+            add(&mut actions, finding, want);
+        }
+    }
+    let deleted: Vec<String> = actions.iter().filter_map(|action| deleted_pod(&action.want)).collect();
+    actions.retain(|action| match &action.want {
+        Want::Change(Change::PatchPod { pod, .. }) => !deleted.contains(pod),
+        Want::Change(_) | Want::Ask(_) | Want::Announce(_) | Want::Wait(_) => true,
+    });
+    let (waits, mut plan): (Vec<_>, Vec<_>) = actions.into_iter().partition(|action| match action.want {
+        Want::Wait(_) => true,
+        Want::Ask(_) | Want::Change(_) | Want::Announce(_) => false,
+    });
+    plan.extend(waits);
+    plan
+}
+
+fn deleted_pod(want: &Want) -> Option<String> {
+    match want {
+        Want::Change(Change::DeletePod { pod, .. }) => Some(pod.clone()),
+        Want::Change(_) | Want::Ask(_) | Want::Announce(_) | Want::Wait(_) => None,
+    }
+}
+
+/// Adds one wish, merged into an earlier one of the same object where that is possible.
+fn add(actions: &mut Vec<Action>, finding: &Finding, want: &Want) {
+    for action in actions.iter_mut() {
+        if merged(&mut action.want, want) {
+            if action.rule != finding.rule && !action.also.contains(&finding.rule) {
+                action.also.push(finding.rule.clone());
+            }
+            return;
+        }
+    }
+    actions.push(Action {
+        want: want.clone(),
+        rule: finding.rule.clone(),
+        because: finding.because.clone(),
+        also: Vec::new(),
+    });
+}
+
+fn merged(into: &mut Want, want: &Want) -> bool {
+    match (into, want) {
+        (Want::Ask(asked), Want::Ask(question)) => asked == question,
+        (Want::Change(changed), Want::Change(change)) => merged_change(changed, change),
+        (Want::Wait(waiting), Want::Wait(wait)) => waiting == wait,
+        (Want::Ask(_) | Want::Change(_) | Want::Announce(_) | Want::Wait(_), _) => false,
+    }
+}
+
+fn merged_change(into: &mut Change, change: &Change) -> bool {
+    if let (Change::PatchPod { pod, patch, .. }, Change::PatchPod { pod: other, patch: more, .. }) =
+        (&mut *into, change)
+    {
+        if pod == other {
+            patch.merge(more.clone());
+            return true;
+        }
+        return false;
+    }
+    if let (Change::PatchObject { annotations, .. }, Change::PatchObject { annotations: more, .. }) =
+        (&mut *into, change)
+    {
+        annotations.extend(more.clone());
+        return true;
+    }
+    if let (Change::DeletePod { pod, .. }, Change::DeletePod { pod: other, .. }) = (&mut *into, change) {
+        return pod == other;
+    }
+    false
+}
+
+/// True where two wishes do not depend on one another and may travel side by side.
+pub fn independent(first: &Want, second: &Want) -> bool {
+    match (first, second) {
+        (Want::Ask(Question::ProbeSnapshot { .. }), Want::Ask(Question::ProbeSnapshot { .. })) => true,
+        (Want::Ask(_), Want::Ask(_)) => true,
+        (Want::Change(first), Want::Change(second)) => {
+            first.kind() == second.kind() && first.target() != second.target()
+        }
+        (Want::Ask(_) | Want::Change(_) | Want::Announce(_) | Want::Wait(_), _) => false,
+    }
+}

@@ -1,0 +1,229 @@
+//! What the operator keeps about one object between passes: what came of its attempts, and what only it has seen.
+//! It is lost with the process, and nothing irreversible rests on it.
+
+use super::action::{ActionKind, Attempt, Live, Question};
+use super::outcome::{Class, Outcome};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// All of it, for one object, under its uid.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// Attempts that did not come to what was wanted, until they do.
+    pub attempts: BTreeMap<Attempt, Record>,
+    /// The refusal of a create because the namespace is going (decision R6).
+    pub namespace: Option<NamespaceRefusal>,
+    /// When the status was last written, since the process started.
+    pub last_status: Option<Duration>,
+    /// Pods that we deleted ourselves: name to uid.
+    pub deleted: BTreeMap<String, String>,
+    /// Pods that went without our delete, as last seen: name to facts.
+    pub vanished: BTreeMap<String, Vanished>,
+    /// VMs watched since their pod was created: pod uid to what was seen since.
+    pub watched: BTreeMap<String, Watched>,
+    /// Pods of other owners under our names: name to when they were looked at.
+    pub foreign: BTreeMap<String, Foreign>,
+    /// Snapshots found where a pod was to be created: VM name to when.
+    pub found: BTreeMap<String, Duration>,
+    /// The API server drops `nodeName` from status entries: its CRD is an older one (decision R25).
+    pub node_names_pruned: bool,
+    /// The error that the object is in, and when it was last counted (decision R4).
+    pub error: Option<(String, Duration)>,
+}
+
+/// What came of an attempt, and how often.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// The last class.
+    pub class: Class,
+    /// How often in a row.
+    pub count: u32,
+    /// When the row began, since the process started.
+    pub since: Duration,
+    /// When it last happened.
+    pub last: Duration,
+    /// Not before this long after `last`, if the server said so.
+    pub retry_after: Option<Duration>,
+    /// The server's words.
+    pub message: String,
+    /// What it was tried on.
+    pub target: String,
+    /// `metadata.generation` it was tried for: an edit starts a new row.
+    pub generation: i64,
+    /// Whether the object was read live since.
+    pub looked: bool,
+    /// Whether what was written had itself been decided on a live read.
+    pub on_live: bool,
+}
+
+/// The refusal of a create because the namespace is going.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamespaceRefusal {
+    /// How often.
+    pub count: u32,
+    /// When last.
+    pub last: Duration,
+    /// The server's words.
+    pub message: String,
+    /// The live read that followed.
+    pub live: NamespaceLive,
+    /// When the live read was last answered.
+    pub asked: Option<Duration>,
+}
+
+/// What a live read of the namespace said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamespaceLive {
+    /// Not asked since the refusal.
+    Unasked,
+    /// It is being deleted, or gone.
+    Terminating,
+    /// It is not.
+    Active,
+    /// We may not read namespaces.
+    Refused,
+}
+
+/// A pod that went without our delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vanished {
+    /// Its uid.
+    pub uid: String,
+    /// Where it ran.
+    pub node: Option<String>,
+    /// Whether it still had a VM id when last seen.
+    pub had_vm: bool,
+    /// Whether its VM had ended by itself.
+    pub succeeded: bool,
+    /// Whether the node was Ready when the pod went; unknown where nodes are not watched.
+    pub node_was_ready: Option<bool>,
+    /// Whether a live read has confirmed that the name is free.
+    pub confirmed: bool,
+}
+
+/// A pod of another owner under one of our names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// How often it was looked at.
+    pub looks: u32,
+    /// When last.
+    pub last: Duration,
+}
+
+/// What was seen of a VM since its pod was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// It was `ready` at least once.
+    pub ever_ready: bool,
+    /// It was marked for hibernation at least once.
+    pub ever_marked: bool,
+}
+
+impl Memory {
+    /// Notes what an attempt came to, when it was not what was wanted.
+    pub fn note(&mut self, attempt: &Attempt, outcome: &Outcome, now: Duration, generation: i64, on_live: bool) {
+        let key = scope(attempt, outcome.class);
+        let known = self.attempts.get(&key).filter(|known| known.generation == generation);
+        let (since, count) = match known {
+            Some(known) if known.class == outcome.class => (known.since, known.count.saturating_add(1)),
+            Some(known) => (now, known.count.saturating_add(1)),
+            None => (now, 1),
+        };
+        let record = Record {
+            class: outcome.class,
+            count,
+            since,
+            last: now,
+            retry_after: outcome.retry_after,
+            message: outcome.message.clone(),
+            target: attempt.target.clone(),
+            generation,
+            looked: false,
+            on_live,
+        };
+        self.attempts.insert(key, record);
+    }
+    /// Forgets what came of this attempt: it succeeded, or its object is another now.
+    pub fn forget(&mut self, attempt: &Attempt) {
+        self.attempts.remove(attempt);
+        self.attempts.remove(&whole(attempt));
+    }
+    /// What came of this attempt before, on this target or on the whole action.
+    pub fn record(&self, attempt: &Attempt) -> Option<&Record> {
+        self.attempts.get(attempt).or_else(|| self.attempts.get(&whole(attempt)))
+    }
+    /// Notes that this question was answered.
+    pub fn looked(&mut self, question: &Question) {
+        for (attempt, record) in &mut self.attempts {
+            if looked_up_by(attempt, &record.target).as_ref() == Some(question) {
+                record.looked = true;
+            }
+        }
+    }
+    /// Forgets everything about pods and tags that are not named here, so that memory is bounded by what exists.
+    pub fn retain(&mut self, pods: &dyn Fn(&str) -> bool, uids: &dyn Fn(&str) -> bool) {
+        self.watched.retain(|uid, _| uids(uid));
+        self.deleted.retain(|pod, _| pods(pod));
+        self.vanished.retain(|pod, _| pods(pod));
+    }
+}
+
+/// Refusals that say something of the whole action count for all its targets (decision R3).
+fn scope(attempt: &Attempt, class: Class) -> Attempt {
+    match class {
+        Class::QuotaExceeded
+        | Class::RbacDenied
+        | Class::Unauthorized
+        | Class::AdmissionDenied
+        | Class::PodSecurityDenied
+        | Class::ForbiddenOther
+        | Class::Throttled
+        | Class::Denied
+        | Class::Unsupported => whole(attempt),
+        Class::Done
+        | Class::Conflict
+        | Class::PreconditionFailed
+        | Class::AlreadyExists
+        | Class::AlreadyExistsTerminating
+        | Class::NotFound
+        | Class::NamespaceNotFound
+        | Class::NotServed
+        | Class::NamespaceTerminating
+        | Class::FinalizerOnDeleting
+        | Class::Immutable
+        | Class::Invalid
+        | Class::TooLarge
+        | Class::BadRequest
+        | Class::Unavailable
+        | Class::Expired
+        | Class::Unknown
+        | Class::Fenced
+        | Class::Malformed
+        | Class::Present
+        | Class::Absent => attempt.clone(),
+    }
+}
+
+fn whole(attempt: &Attempt) -> Attempt {
+    Attempt { target: "*".to_owned(), ..attempt.clone() }
+}
+
+/// The live read that shows whether this attempt happened, or what moved.
+fn looked_up_by(attempt: &Attempt, target: &str) -> Option<Question> {
+    match attempt.action {
+        ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
+            Some(Question::ReadLive(Live::Object))
+        }
+        ActionKind::CreatePod | ActionKind::DeletePod | ActionKind::PatchPod => {
+            Some(Question::ReadLive(Live::Pod(target.to_owned())))
+        }
+        ActionKind::DeleteSnapshot => {
+            target.rsplit_once(':').map(|(vm, tag)| Question::ProbeSnapshot { vm: vm.to_owned(), tag: tag.to_owned() })
+        }
+        ActionKind::ProbeSnapshot
+        | ActionKind::ReadLive
+        | ActionKind::EmitEvent
+        | ActionKind::Await
+        | ActionKind::Stop => None,
+    }
+}
