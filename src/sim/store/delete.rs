@@ -98,6 +98,9 @@ impl Store {
             return Ok(self.delete_pod(key, &current, options));
         }
         if resource.is_namespace() {
+            if matches!(key.name.as_str(), "default" | "kube-system" | "kube-public") {
+                return Err(say::forbidden(resource, &key.name, "this namespace may not be deleted", Vec::new()));
+            }
             return Ok(self.delete_namespace(key, &current));
         }
         let held = propagated(&current, options.propagation.as_deref());

@@ -62,7 +62,7 @@ fn is_true(value: &str) -> bool {
 
 /// The verb as authorization knows it.
 fn verb(request: &Request, named: bool) -> &'static str {
-    let watch = request.query.iter().any(|(key, value)| key == "watch" && is_true(value));
+    let watch = Store::is_watch(request);
     match (request.method, named) {
         (Method::Get | Method::Head, _) if watch => "watch",
         (Method::Get | Method::Head, true) => "get",
@@ -76,6 +76,12 @@ fn verb(request: &Request, named: bool) -> &'static str {
 }
 
 impl Store {
+    /// True if this request asks for a stream: `open_watch` answers it, `handle` does not.
+    pub fn is_watch(request: &Request) -> bool {
+        let asks = request.query.iter().any(|(key, value)| key == "watch" && is_true(value));
+        asks && matches!(request.method, Method::Get | Method::Head)
+    }
+
     /// What this path names; none if nothing is served there.
     pub(super) fn resolve(&self, path: &str) -> Option<Target> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -97,7 +103,7 @@ impl Store {
         };
         let qualified = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
         let resource = self.resource(&qualified).filter(|kind| kind.version == version)?;
-        let scoped = resource.namespaced == !namespace.is_empty();
+        let scoped = resource.namespaced != namespace.is_empty();
         let over_all = resource.namespaced && namespace.is_empty() && name.is_empty();
         (scoped || over_all).then(|| Target {
             resource,
