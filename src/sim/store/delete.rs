@@ -69,6 +69,9 @@ impl Store {
     /// DELETE of a collection.
     pub(super) fn delete_collection(&mut self, call: &Call<'_>) -> Answer {
         let resource = call.resource();
+        if resource.is_namespace() {
+            return Err(say::method_not_allowed());
+        }
         let labels = call.query("labelSelector").unwrap_or("");
         let selector = Selector::parse(resource, labels, call.query("fieldSelector").unwrap_or(""))?;
         let options = Options::of(&call.request.body, call);

@@ -9,6 +9,7 @@ mod create;
 mod delete;
 mod list;
 mod log;
+mod manifests;
 mod objects;
 mod patch;
 mod path;
@@ -118,15 +119,19 @@ impl Store {
 
     /// Installs a CustomResourceDefinition, or replaces the one of this name.
     pub fn install_crd(&mut self, crd: &Value) -> StoreReply {
+        use crate::core::wire::{JSON, Method};
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let reply = self.post(path, crd.clone());
-        if reply.status != 409 {
-            return reply;
+        let name = objects::meta(crd, "name");
+        let known = self.get("customresourcedefinitions.apiextensions.k8s.io", "", name);
+        let version = known.map(|known| Value::from(objects::meta(known, "resourceVersion")));
+        let mut crd = crd.clone();
+        objects::set_meta(&mut crd, "resourceVersion", version.clone().unwrap_or_default());
+        if version.is_none() {
+            return self.post(path, crd);
         }
-        let one = format!("{path}/{}", objects::meta(crd, "name"));
-        let spec = json!({"spec": crd.get("spec").cloned().unwrap_or_default()});
-        let patch = Request::new(crate::core::wire::Method::Patch, one).with_body(crate::core::wire::MERGE_PATCH, spec);
-        self.handle_as(SYSTEM, &patch)
+        let one = format!("{path}/{}", objects::meta(&crd, "name"));
+        objects::set_meta(&mut crd, "uid", Value::Null);
+        self.handle_as(SYSTEM, &Request::new(Method::Put, one).with_body(JSON, crd))
     }
 
     fn post(&mut self, path: &str, object: Value) -> StoreReply {
