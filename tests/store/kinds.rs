@@ -1,6 +1,7 @@
 //! The platform's own kinds: defaults, pruning, validation, rules, status.
 
 use super::{cluster, get, merge, post, put, refusal, sure};
+use cocoon_operator::core::wire::{Method, Request};
 use cocoon_operator::sim::store::Store;
 use serde_json::{Value, json};
 
@@ -155,4 +156,33 @@ fn a_put_keeps_what_only_the_server_sets() {
     assert_eq!(written["metadata"]["creationTimestamp"], "2026-01-01T00:00:00Z");
     assert_eq!(written["metadata"]["generation"], 2);
     assert_eq!(written["metadata"].get("deletionTimestamp"), None);
+}
+
+#[test]
+fn events_have_two_faces() {
+    let mut store = cluster();
+    let (old, new) = ("/api/v1/namespaces/default/events", "/apis/events.k8s.io/v1/namespaces/default/events");
+    let version = store.version().to_string();
+    let watch = Request::new(Method::Get, new).with_query("watch", "1").with_query("resourceVersion", &version);
+    let mut watch = store.open_watch(&watch).expect("a watch");
+    let event = json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}, "note": "Created pod demo-0",
+        "regarding": {"kind": "CocoonSet", "name": "demo"}, "reportingController": "cocoon", "series": {"count": 1},
+    });
+    assert_eq!(sure(&post(&mut store, new, event))["note"], "Created pod demo-0");
+    let patched =
+        sure(&merge(&mut store, &format!("{new}/e"), json!({"note": "Created again", "series": {"count": 2}})));
+    assert_eq!((&patched["note"], &patched["series"]["count"]), (&json!("Created again"), &json!(2)));
+    let seen = sure(&get(&mut store, &format!("{old}/e")));
+    assert_eq!((&seen["apiVersion"], &seen["message"]), (&json!("v1"), &json!("Created again")));
+    assert_eq!((&seen["involvedObject"]["name"], seen.get("note")), (&json!("demo"), None));
+    let told = store.poll_watch(&mut watch);
+    assert_eq!(
+        told.iter().map(|event| event.object["note"].as_str().unwrap_or("")).collect::<Vec<_>>(),
+        ["Created pod demo-0", "Created again"]
+    );
+    for (path, field) in [(old, "involvedObject.name=demo"), (new, "regarding.name=demo")] {
+        let list = store.handle(&Request::new(Method::Get, path).with_query("fieldSelector", field));
+        assert_eq!(super::names(&sure(&list)), ["e"], "{path}");
+    }
 }

@@ -116,7 +116,8 @@ impl Store {
         let mut state: BTreeMap<Key, Arc<Value>> =
             self.entries(resource, namespace).map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
         for entry in self.log.after(version).rev() {
-            let here = entry.key.resource == resource && namespace.is_none_or(|ns| ns == entry.key.namespace);
+            let here = entry.key.resource == super::events::storage(resource)
+                && namespace.is_none_or(|ns| ns == entry.key.namespace);
             if !here {
                 continue;
             }

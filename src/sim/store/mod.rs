@@ -7,6 +7,7 @@ mod controllers;
 mod crd;
 mod create;
 mod delete;
+mod events;
 mod list;
 mod log;
 mod manifests;
@@ -195,7 +196,7 @@ impl Store {
 
     /// One object: `get("pods", "ns", "demo-0")`, `get("widgets.example.test", "ns", "w")`, `get("nodes", "", "n1")`.
     pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<&Value> {
-        self.objects.get(&Key::new(resource, namespace, name)).map(Arc::as_ref)
+        self.objects.get(&Key::new(events::storage(resource), namespace, name)).map(Arc::as_ref)
     }
 
     /// The object that has this uid.
@@ -213,6 +214,7 @@ impl Store {
         resource: &'a str,
         namespace: Option<&'a str>,
     ) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> {
+        let resource = events::storage(resource);
         let from = Key::new(resource, namespace.unwrap_or(""), "");
         self.objects
             .range(from..)

@@ -43,7 +43,7 @@ impl Call<'_> {
     }
     /// The key of the object that the path names.
     pub fn key(&self) -> Key {
-        Key::new(&self.target.resource.qualified(), &self.target.namespace, &self.target.name)
+        Key::new(super::events::storage(&self.target.resource.qualified()), &self.target.namespace, &self.target.name)
     }
     /// `pods`, `pods/status`.
     pub fn resource_and_subresource(&self) -> String {
@@ -129,13 +129,14 @@ impl Store {
             let message = format!("Request entity too large: limit is {BODY_LIMIT}");
             return Err(status(413, "RequestEntityTooLarge", &message, None));
         }
-        match call.verb {
+        let reply = match call.verb {
             "get" => self.read_one(&call),
             "list" => self.list(&call),
             "watch" => Err(bad_request("a watch has to be opened as a stream")),
             _ if dry_run(&call)? => self.rehearse(&call),
             _ => self.write(&call),
-        }
+        };
+        reply.map(|reply| super::events::shown_reply(call.resource(), reply))
     }
 
     fn write(&mut self, call: &Call<'_>) -> Answer {
