@@ -3,6 +3,7 @@
 //! time it is. Built against `tests/facts`, the recorded answers of a real control plane.
 
 mod admission;
+mod apply;
 mod controllers;
 mod crd;
 mod create;
@@ -10,7 +11,6 @@ mod delete;
 mod events;
 mod list;
 mod log;
-mod manifests;
 mod objects;
 mod patch;
 mod path;

@@ -56,10 +56,6 @@ impl Call<'_> {
     }
 }
 
-fn is_true(value: &str) -> bool {
-    matches!(value, "true" | "1" | "True" | "TRUE" | "t" | "T")
-}
-
 /// The verb as authorization knows it.
 fn verb(request: &Request, named: bool) -> &'static str {
     let watch = Store::is_watch(request);
@@ -76,12 +72,6 @@ fn verb(request: &Request, named: bool) -> &'static str {
 }
 
 impl Store {
-    /// True if this request asks for a stream: `open_watch` answers it, `handle` does not.
-    pub fn is_watch(request: &Request) -> bool {
-        let asks = request.query.iter().any(|(key, value)| key == "watch" && is_true(value));
-        asks && matches!(request.method, Method::Get | Method::Head)
-    }
-
     /// What this path names; none if nothing is served there.
     pub(super) fn resolve(&self, path: &str) -> Option<Target> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();

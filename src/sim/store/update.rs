@@ -95,7 +95,7 @@ impl Store {
             warnings.extend(schema::unknown_fields(call, unknown)?);
             schema.default(proposed);
         } else if resource.is_pod() {
-            pods::default_update(proposed);
+            pods::default_spec(proposed);
         } else if resource.is_crd() {
             crd::establish(proposed, self.now);
         }

@@ -7,7 +7,7 @@ use super::objects::{Key, set_meta};
 use super::selectors::Selector;
 use super::status_error::{self as say, Refused};
 use super::{ADMIN, Store, StoreReply};
-use crate::core::wire::Request;
+use crate::core::wire::{Method, Request};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -90,7 +90,17 @@ pub struct Watch {
     initial: Vec<WatchEvent>,
 }
 
+fn is_true(value: &str) -> bool {
+    matches!(value, "true" | "1" | "True" | "TRUE" | "t" | "T")
+}
+
 impl Store {
+    /// True if this request asks for a stream: `open_watch` answers it, `handle` does not.
+    pub fn is_watch(request: &Request) -> bool {
+        let asks = request.query.iter().any(|(key, value)| key == "watch" && is_true(value));
+        asks && matches!(request.method, Method::Get | Method::Head)
+    }
+
     /// Opens the watch that this request asks for.
     pub fn open_watch(&mut self, request: &Request) -> Result<Watch, StoreReply> {
         self.open_watch_as(ADMIN, request)
