@@ -165,3 +165,16 @@ fn a_collection_is_deleted_by_selector() {
     assert!(store.get("pods", "default", "b").expect("b")["metadata"].get("deletionTimestamp").is_some());
     assert!(store.get("pods", "default", "c").expect("c")["metadata"].get("deletionTimestamp").is_none());
 }
+
+#[test]
+fn an_exact_list_of_a_forgotten_state_is_expired() {
+    let mut store = three_pods();
+    let version = store.version().to_string();
+    sure(&delete(&mut store, &format!("{PODS}/a"), Value::Null));
+    let exact = [("resourceVersion", version.as_str()), ("resourceVersionMatch", "Exact")];
+    assert_eq!(names(&sure(&list(&mut store, PODS, &exact))), ["a", "b", "c"]);
+    store.compact(store.version());
+    assert_eq!(refusal(&list(&mut store, PODS, &exact)).1, "Expired");
+    let newer = [("resourceVersion", version.as_str())];
+    assert_eq!(names(&sure(&list(&mut store, PODS, &newer))), ["b", "c"], "not older than is met by what is");
+}

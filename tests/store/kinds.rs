@@ -186,3 +186,34 @@ fn events_have_two_faces() {
         assert_eq!(super::names(&sure(&list)), ["e"], "{path}");
     }
 }
+
+/// Changes the definition of sets at this place of its schema.
+fn redefine(store: &mut Store, pointer: &str, value: Value) {
+    let name = "cocoonsets.cocoonset.cocoonstack.io";
+    let mut definition =
+        store.get("customresourcedefinitions.apiextensions.k8s.io", "", name).expect("the definition").clone();
+    let place = format!("/spec/versions/0/schema/openAPIV3Schema{pointer}");
+    *definition.pointer_mut(&place).expect("the place") = value;
+    sure(&store.install_crd(&definition));
+}
+
+#[test]
+fn a_rule_that_was_broken_before_does_not_stop_a_finalizer() {
+    let mut store = with_set(json!({"agent": {"image": "a"}}));
+    let rules = json!([{"rule": "self.agent.image != 'a'", "message": "not a"}]);
+    redefine(&mut store, "/properties/spec/x-kubernetes-validations", rules);
+    sure(&merge(&mut store, &demo(), json!({"metadata": {"finalizers": ["x/y"]}})));
+    sure(&merge(&mut store, &format!("{}/status", demo()), json!({"status": {"phase": "Running"}})));
+    let reply = merge(&mut store, &demo(), json!({"spec": {"suspend": true}}));
+    assert!(refusal(&reply).2.contains("not a"), "{}", refusal(&reply).2);
+}
+
+#[test]
+fn null_means_the_default_where_null_is_no_value() {
+    let mut store = with_set(json!({"agent": {"image": "a", "os": null}, "nodePool": null}));
+    let spec = sure(&get(&mut store, &demo()))["spec"].clone();
+    assert_eq!((&spec["agent"]["os"], &spec["nodePool"]), (&json!("linux"), &json!("default")));
+    let store = with_set(json!({"agent": {"image": "a", "network": null}}));
+    let stored = store.objects("cocoonsets.cocoonset.cocoonstack.io", None).next().expect("the set");
+    assert_eq!(stored["spec"]["agent"].get("network"), None, "and absence where there is no default");
+}

@@ -74,7 +74,7 @@ fn strategic_patches_merge_by_key() {
     assert_eq!(patched["spec"]["containers"][0]["image"], "img:2");
     assert_eq!(patched["metadata"]["generation"], 2);
     let gone = json!({"metadata": {
-        "$deleteFromPrimitiveList/finalizers": ["a/b"], "ownerReferences": [{"$patch": "delete", "uid": "u1"}],
+        "finalizers": ["c/d"], "$deleteFromPrimitiveList/finalizers": ["a/b"], "ownerReferences": [{"$patch": "delete", "uid": "u1"}],
     }});
     let patched = sure(&strategic(&mut store, &path, gone));
     assert_eq!(patched["metadata"]["finalizers"], json!(["c/d"]));
@@ -157,6 +157,9 @@ fn a_deletion_is_shortened_never_lengthened() {
     assert_eq!(until(&sure(&delete(&mut store, &path, json!({"gracePeriodSeconds": 60})))), "2026-01-01T00:01:00Z");
     assert_eq!(until(&sure(&delete(&mut store, &path, json!({"gracePeriodSeconds": 90})))), "2026-01-01T00:01:00Z");
     assert_eq!(until(&sure(&delete(&mut store, &path, json!({"gracePeriodSeconds": 20})))), "2026-01-01T00:00:20Z");
+    let stored = sure(&get(&mut store, &path));
+    assert_eq!(stored["metadata"]["deletionGracePeriodSeconds"], 20);
+    assert_eq!(sure(&delete(&mut store, &path, json!({"gracePeriodSeconds": 30}))), stored);
     sure(&delete(&mut store, &path, json!({"gracePeriodSeconds": 0})));
     assert_eq!(get(&mut store, &path).status, 404);
 }
@@ -174,4 +177,65 @@ fn a_rehearsal_changes_nothing() {
     let gone = Request::new(Method::Delete, path.clone()).with_body(JSON, json!({"dryRun": ["All"]}));
     assert!(sure(&store.handle(&gone))["metadata"].get("deletionTimestamp").is_some());
     assert_eq!((sure(&get(&mut store, &path)), store.version()), (before, version));
+}
+
+#[test]
+fn a_test_for_null_needs_the_place_where_the_member_would_be() {
+    let (mut store, path) = with_pod(|_| {});
+    let absent = |path: &str| json!([{"op": "test", "path": path, "value": null}]);
+    assert_eq!(operations(&mut store, &path, absent("/metadata/annotations")).status, 200);
+    assert_eq!(operations(&mut store, &path, absent("/metadata/annotations/x")).status, 422);
+}
+
+#[test]
+fn a_write_that_changes_nothing_is_no_write() {
+    let (mut store, path) = with_pod(|pod| {
+        pod["metadata"]["labels"] = json!({"a": "b"});
+        pod["metadata"]["finalizers"] = json!(["x/y"]);
+    });
+    let stored = sure(&get(&mut store, &path));
+    let version = store.version();
+    let same = json!({"metadata": {"labels": {"a": "b"}, "finalizers": ["x/y"]}});
+    sure(&merge(&mut store, &path, same.clone()));
+    sure(&strategic(&mut store, &path, same));
+    sure(&operations(&mut store, &path, json!([{"op": "replace", "path": "/metadata/labels/a", "value": "b"}])));
+    sure(&super::put(&mut store, &path, stored.clone()));
+    sure(&merge(&mut store, &format!("{path}/status"), json!({"status": {"phase": "Pending"}})));
+    assert_eq!((sure(&get(&mut store, &path)), store.version()), (stored, version));
+}
+
+#[test]
+fn labels_of_built_in_kinds_pass_through_the_status_endpoint() {
+    let (mut store, path) = with_pod(|_| {});
+    let patch = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"hostname": "x"}, "status": {"podIP": "10.0.0.1"}});
+    let patched = sure(&merge(&mut store, &format!("{path}/status"), patch));
+    assert_eq!(patched["metadata"]["labels"]["a"], "b");
+    assert_eq!(patched["spec"].get("hostname"), None);
+    assert_eq!(patched["status"]["podIP"], "10.0.0.1");
+}
+
+#[test]
+fn a_terminating_pod_waits_for_its_node_when_its_last_finalizer_goes() {
+    let mut store = cluster();
+    let mut object = bound("p", "n1");
+    object["metadata"]["finalizers"] = json!(["x/y"]);
+    sure(&post(&mut store, PODS, object));
+    let path = format!("{PODS}/p");
+    sure(&delete(&mut store, &path, Value::Null));
+    sure(&merge(&mut store, &path, json!({"metadata": {"finalizers": null}})));
+    assert_eq!(get(&mut store, &path).status, 200);
+    sure(&delete(&mut store, &path, json!({"gracePeriodSeconds": 0})));
+    assert_eq!(get(&mut store, &path).status, 404);
+}
+
+#[rstest]
+#[case("Succeeded")]
+#[case("Failed")]
+fn a_finished_pod_goes_at_once(#[case] phase: &str) {
+    let mut store = cluster();
+    sure(&post(&mut store, PODS, bound("p", "n1")));
+    let path = format!("{PODS}/p");
+    sure(&merge(&mut store, &format!("{path}/status"), json!({"status": {"phase": phase}})));
+    sure(&delete(&mut store, &path, Value::Null));
+    assert_eq!(get(&mut store, &path).status, 404);
 }
