@@ -53,13 +53,15 @@ pub fn play(fact: &str, mut stage: Stage) -> Result<(), String> {
     if (!writes || dry) && stage.store.version() != before {
         return Err("the store has changed".to_owned());
     }
-    if writes && !dry && request.method != Method::Delete { stored(&stage, &request, reply.value()) } else { Ok(()) }
+    if writes && !dry { stored(&stage, &request, reply.value()) } else { Ok(()) }
 }
 
 /// What was answered is what can be read back, unless it is gone.
 fn stored(stage: &Stage, request: &Request, answer: &Value) -> Result<(), String> {
     let meta = |field: &str| answer["metadata"][field].as_str().unwrap_or("");
-    let released = !meta("deletionTimestamp").is_empty() && answer["metadata"].get("finalizers").is_none();
+    let unheld = !meta("deletionTimestamp").is_empty() && answer["metadata"].get("finalizers").is_none();
+    let waits = answer["kind"] == "Namespace" || answer["metadata"]["deletionGracePeriodSeconds"].as_i64() > Some(0);
+    let released = answer["kind"] == "Status" || (unheld && !waits);
     let path = request.path.trim_end_matches("/status");
     let path = if request.method == Method::Post { format!("{path}/{}", meta("name")) } else { path.to_owned() };
     let read = stage.store.clone().handle(&Request::new(Method::Get, path));
