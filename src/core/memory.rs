@@ -54,6 +54,8 @@ pub struct Record {
     pub looked: bool,
     /// Whether what was written had itself been decided on a live read.
     pub on_live: bool,
+    /// For a finalizer write: the list that was tested.
+    pub tested: Option<Vec<String>>,
 }
 
 /// The refusal of a create because the namespace is going.
@@ -104,6 +106,10 @@ pub struct Vanished {
 /// A pod of another owner under one of our names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
+    /// Kind and name of its controlling owner.
+    pub owner: Option<(String, String)>,
+    /// It was being deleted.
+    pub deleting: bool,
     /// How often it was looked at.
     pub looks: u32,
     /// When last.
@@ -140,6 +146,7 @@ impl Memory {
             generation,
             looked: false,
             on_live,
+            tested: None,
         };
         self.attempts.insert(key, record);
     }
@@ -160,11 +167,26 @@ impl Memory {
             }
         }
     }
-    /// Forgets everything about pods and tags that are not named here, so that memory is bounded by what exists.
-    pub fn retain(&mut self, pods: &dyn Fn(&str) -> bool, uids: &dyn Fn(&str) -> bool) {
-        self.watched.retain(|uid, _| uids(uid));
-        self.deleted.retain(|pod, _| pods(pod));
-        self.vanished.retain(|pod, _| pods(pod));
+    /// Forgets what the pods that are there, by name and uid, make untrue: memory is bounded by what exists.
+    pub fn settle(&mut self, pods: &BTreeMap<String, String>) {
+        self.watched.retain(|uid, _| pods.values().any(|there| there == uid));
+        self.deleted.retain(|pod, uid| pods.get(pod).is_none_or(|there| there == uid));
+        self.vanished.retain(|pod, gone| pods.get(pod).is_none_or(|there| *there == gone.uid));
+        self.foreign.retain(|pod, _| !pods.contains_key(pod));
+        self.attempts.retain(|attempt, _| match attempt.action {
+            ActionKind::CreatePod => attempt.dry_run || !pods.contains_key(&attempt.target),
+            ActionKind::DeletePod | ActionKind::PatchPod => attempt.target == "*" || pods.contains_key(&attempt.target),
+            ActionKind::ProbeSnapshot
+            | ActionKind::ReadLive
+            | ActionKind::AddFinalizer
+            | ActionKind::RemoveFinalizer
+            | ActionKind::PatchObject
+            | ActionKind::PatchStatus
+            | ActionKind::DeleteSnapshot
+            | ActionKind::EmitEvent
+            | ActionKind::Await
+            | ActionKind::Stop => true,
+        });
     }
 }
 

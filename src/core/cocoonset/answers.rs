@@ -34,12 +34,17 @@ rules! {
     AWAIT_REGISTRY = "answer/await-registry";
     /// Send nothing more: the lease is gone, or too short for what has no precondition.  (R11)
     FENCED = "answer/fenced";
+    /// Give up on a finalizer write that tests a list just read live and fails all the same: a fault of ours, or a
+    /// server that compares in another way. It is tried again after a while.  (R9)
+    FINALIZER_TEST_FAILS = "answer/finalizer-test-fails";
     /// Nothing more to do: the object itself is gone.
     OBJECT_GONE = "answer/object-gone";
 }
 
 /// A lease shorter than this is too short for a tag delete, which has no precondition (decision R11).
 const TAG_DELETE_TERM: Duration = Duration::from_secs(5);
+/// So many times in a row, and people are told of what usually passes by itself.
+const LASTING: u32 = 4;
 /// After this long in a refusal that may pass by itself, it needs a person (decision R4).
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -50,7 +55,7 @@ pub fn gate(seen: &Observed, want: &Want) -> Gate {
         return held(finding);
     }
     let Some(record) = seen.memory.record(&attempt) else { return Gate::Open };
-    if record.generation != seen.set.generation && record.class != Class::Fenced {
+    if record.generation != seen.set.generation {
         return Gate::Open;
     }
     match record.class.effect() {
@@ -61,12 +66,20 @@ pub fn gate(seen: &Observed, want: &Want) -> Gate {
         Effect::NamespaceGoing => wait(seen, &AWAIT_SERVER, &attempt, record),
         Effect::Refused => refused(seen, want, &attempt, record),
         Effect::Later => wait(seen, away(&attempt), &attempt, record),
-        Effect::NotSent => held(Finding::of(&FENCED, "the lease was not held").stop()),
+        Effect::NotSent => not_sent(seen, &attempt),
     }
 }
 
 fn held(finding: Finding) -> Gate {
     Gate::Held(Box::new(finding))
+}
+
+/// It never left. In this pass it would not leave either; in the next the lease is looked at again.
+fn not_sent(seen: &Observed, attempt: &Attempt) -> Gate {
+    if seen.tried.iter().any(|(tried, class)| tried == attempt && *class == Class::Fenced) {
+        return held(Finding::of(&FENCED, "the lease was not held").stop());
+    }
+    Gate::Open
 }
 
 /// No write without the lease, no tag delete on its last seconds.
@@ -94,6 +107,9 @@ fn moved(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Ga
         let rule = if attempt.action == ActionKind::ProbeSnapshot { &AWAIT_REGISTRY } else { &MOVED_TWICE };
         return timer(seen, rule, attempt, record);
     }
+    if let Some(finding) = test_fails(seen, attempt, record) {
+        return held(finding);
+    }
     match want {
         Want::Change(change) if !record.looked => {
             let question = change.looked_up_by();
@@ -107,6 +123,21 @@ fn moved(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Ga
         Want::Change(_) => Gate::Open,
         Want::Ask(_) | Want::Announce(_) | Want::Wait(_) => wait(seen, away(attempt), attempt, record),
     }
+}
+
+/// Decision R9: the tested list had been read live, and a second live read shows it unchanged.
+fn test_fails(seen: &Observed, attempt: &Attempt, record: &Record) -> Option<Finding> {
+    let finalizer_write = attempt.action == ActionKind::AddFinalizer || attempt.action == ActionKind::RemoveFinalizer;
+    let unchanged = record.tested == seen.set.finalizers;
+    let moved = record.class.effect() == Effect::Moved;
+    if !finalizer_write || !moved || !record.on_live || !record.looked || !unchanged {
+        return None;
+    }
+    let left =
+        record.last.saturating_add(Duration::from_secs(60)).checked_sub(seen.mono).filter(|left| !left.is_zero())?;
+    let message = "the finalizer list is as tested, and yet the test fails";
+    let finding = Finding::of(&FINALIZER_TEST_FAILS, message).wait("the next try of the finalizer write", Some(left));
+    Some(finding.trouble("FinalizerTestFails", message).error_if(true))
 }
 
 /// The name is taken. The creating concern looks who has it; here only the pace is set.
@@ -197,7 +228,7 @@ fn refusal(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Rec
     }
     let Gate::Held(finding) = timer(seen, rule, attempt, record) else { return Gate::Open };
     let message = format!("{} {}: {}", attempt.action.name(), record.target, record.message);
-    held(finding.trouble(record.class.name(), message.replace("  ", " ")).error_if(error))
+    held(finding.trouble(word(attempt, record.class), message.replace("  ", " ")).error_if(error))
 }
 
 fn timer(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Record) -> Gate {
@@ -214,7 +245,20 @@ fn timer(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Recor
         | Effect::NotSent => format!("the next try of {}", attempt.action.name()),
     };
     let because = format!("{} came to {}", attempt_of(attempt, record), record.class);
-    held(Finding::of(rule, because).wait(what, Some(left)))
+    let finding = Finding::of(rule, because).wait(what, Some(left));
+    if record.count < LASTING {
+        return held(finding);
+    }
+    let message = format!("{}: {}", attempt_of(attempt, record), record.message);
+    held(finding.trouble(word(attempt, record.class), message))
+}
+
+/// The reason of condition Degraded: whose answer it was, where that is not the API server's.
+fn word(attempt: &Attempt, class: Class) -> std::borrow::Cow<'static, str> {
+    if attempt.action == ActionKind::ProbeSnapshot || attempt.action == ActionKind::DeleteSnapshot {
+        return format!("Registry{class}").into();
+    }
+    class.name().into()
 }
 
 fn attempt_of(attempt: &Attempt, record: &Record) -> Attempt {
@@ -224,7 +268,16 @@ fn attempt_of(attempt: &Attempt, record: &Record) -> Attempt {
 /// When it may be tried again, since the process started.
 pub fn due(seen: &Observed, attempt: &Attempt, record: &Record) -> Duration {
     let (first, most) = pace(record.class);
-    let doublings = record.count.saturating_sub(1).min(16);
+    let free = match record.class.effect() {
+        Effect::Moved | Effect::Taken | Effect::Unsure => 2,
+        Effect::Happened
+        | Effect::Gone
+        | Effect::NamespaceGoing
+        | Effect::Refused
+        | Effect::Later
+        | Effect::NotSent => 1,
+    };
+    let doublings = record.count.saturating_sub(free).min(16);
     let delay = first.saturating_mul(1 << doublings).min(most);
     let delay = record.retry_after.map_or(delay, |said| said.max(delay));
     record.last.saturating_add(spread(delay, seen.seed, attempt, record.count))

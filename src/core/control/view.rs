@@ -124,7 +124,6 @@ impl View {
         }
         let mut memory = seen.memory;
         let noted = self.memory.remove(&uid).unwrap_or_default();
-        memory.deleted.extend(noted.deleted);
         for (pod, watched) in noted.watched {
             let known = memory.watched.entry(pod).or_default();
             known.ever_ready |= watched.ever_ready;
@@ -159,8 +158,10 @@ impl View {
             }
         }
         seen.memory.vanished = self.vanished.get(&uid).cloned().unwrap_or_default();
-        let pods = &seen.pods;
-        seen.memory.vanished.retain(|name, gone| pods.get(name).is_none_or(|pod| pod.uid.as_str() == gone.uid));
+        if seen.unseen.is_empty() {
+            let there = seen.pods.iter().map(|(name, pod)| (name.clone(), pod.uid.to_string())).collect();
+            seen.memory.settle(&there);
+        }
     }
 
     fn add_surroundings(&self, key: &Key, seen: &mut Observed) {
