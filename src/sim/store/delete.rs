@@ -30,7 +30,8 @@ impl Options {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let in_query = call.query("gracePeriodSeconds").and_then(|value| value.parse().ok());
         Self {
-            grace: body.get("gracePeriodSeconds").and_then(Value::as_i64).or(in_query),
+            // A negative grace means the shortest one.
+            grace: body.get("gracePeriodSeconds").and_then(Value::as_i64).or(in_query).map(shortest),
             propagation: text("/propagationPolicy").or_else(|| call.query("propagationPolicy").map(str::to_owned)),
             uid: text("/preconditions/uid"),
             version: text("/preconditions/resourceVersion"),
@@ -176,13 +177,11 @@ fn grace_of(pod: &Value, asked: Option<i64>) -> i64 {
     let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);
     let grace = asked.unwrap_or(own);
     let finished = matches!(text(pod, "/status/phase"), "Failed" | "Succeeded");
-    if finished || text(pod, "/spec/nodeName").is_empty() {
-        0
-    } else if grace < 0 {
-        1
-    } else {
-        grace
-    }
+    if finished || text(pod, "/spec/nodeName").is_empty() { 0 } else { shortest(grace) }
+}
+
+const fn shortest(grace: i64) -> i64 {
+    if grace < 0 { 1 } else { grace }
 }
 
 /// The finalizers after the propagation policy has its say.
