@@ -84,6 +84,8 @@ fn pages_show_one_state_over_all_namespaces() {
     assert_eq!(names(&second), ["a"], "as it was when the first page was read");
     assert_eq!(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
     assert_eq!(second["metadata"].get("continue"), None);
+    let chosen = [("limit", "1"), ("labelSelector", "tier")];
+    assert_eq!(sure(&list(&mut store, PODS, &chosen))["metadata"].get("remainingItemCount"), None);
     store.compact(store.version());
     let expired = list(&mut store, "/api/v1/pods", &[("limit", "3"), ("continue", token)]);
     assert_eq!(refusal(&expired).1, "Expired");

@@ -76,6 +76,10 @@ fn a_set_that_its_definition_refuses() {
             json!({"agent": {"image": "a", "replicas": 1}, "hibernatePolicy": "release"}),
             "hibernatePolicy=release requires agent.replicas=0 and no toolboxes",
         ),
+        (
+            json!({"agent": {"image": "a"}, "snapshotCompatibilityClass": "c".repeat(64)}),
+            "spec.snapshotCompatibilityClass: Too long: may not be more than 63 bytes",
+        ),
         (json!({"agent": {"image": "a", "probePort": 70000}}), "should be less than or equal to 65535"),
     ];
     for (spec, text) in cases {
@@ -216,4 +220,30 @@ fn null_means_the_default_where_null_is_no_value() {
     let store = with_set(json!({"agent": {"image": "a", "network": null}}));
     let stored = store.objects("cocoonsets.cocoonset.cocoonstack.io", None).next().expect("the set");
     assert_eq!(stored["spec"]["agent"].get("network"), None, "and absence where there is no default");
+}
+
+#[test]
+fn a_status_entry_that_was_wrong_before_does_not_stop_the_next_status() {
+    let mut store = with_set(json!({"agent": {"image": "a"}}));
+    let status = format!("{}/status", demo());
+    let toolbox = |name: &str, kind: &str| json!({"name": name, "connType": kind});
+    let written = json!({"status": {"toolboxes": [toolbox("a", "ssh"), toolbox("b", "ssh")]}});
+    sure(&merge(&mut store, &status, written));
+    let place = "/properties/status/properties/toolboxes/items/properties/connType/enum";
+    redefine(&mut store, place, json!(["vnc"]));
+    let kept = json!({"status": {"toolboxes": [toolbox("c", "vnc"), toolbox("a", "ssh")]}});
+    sure(&merge(&mut store, &status, kept));
+    let reply = merge(&mut store, &status, json!({"status": {"toolboxes": [toolbox("d", "ssh")]}}));
+    assert_eq!(refusal(&reply).0, 422);
+}
+
+#[test]
+fn a_changed_definition_does_not_break_watches() {
+    let mut store = with_set(json!({"agent": {"image": "a"}}));
+    let version = store.version().to_string();
+    redefine(&mut store, "/properties/spec/description", json!("another"));
+    sure(&merge(&mut store, &demo(), json!({"spec": {"suspend": true}})));
+    let watch = Request::new(Method::Get, SETS).with_query("watch", "1").with_query("resourceVersion", &version);
+    let mut watch = store.open_watch(&watch).expect("a watch");
+    assert_eq!(store.poll_watch(&mut watch).iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["MODIFIED"]);
 }

@@ -1,5 +1,6 @@
 //! What the store does beyond the recorded answers: the platform's own kinds, patches, collections, controllers.
 
+mod admission;
 mod collections;
 mod controllers;
 mod kinds;

@@ -239,3 +239,13 @@ fn a_finished_pod_goes_at_once(#[case] phase: &str) {
     sure(&delete(&mut store, &path, Value::Null));
     assert_eq!(get(&mut store, &path).status, 404);
 }
+
+#[test]
+fn a_strategic_patch_can_replace_a_list() {
+    let (mut store, path) = with_pod(|_| {});
+    let condition = |kind: &str| json!({"type": kind, "status": "True"});
+    let status = format!("{path}/status");
+    sure(&strategic(&mut store, &status, json!({"status": {"conditions": [condition("A"), condition("B")]}})));
+    let patch = json!({"status": {"conditions": [condition("C"), {"$patch": "replace"}]}});
+    assert_eq!(sure(&strategic(&mut store, &status, patch))["status"]["conditions"], json!([condition("C")]));
+}

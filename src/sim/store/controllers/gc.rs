@@ -23,6 +23,12 @@ impl Store {
                 let held = |object: &Value| finalizers(object).iter().any(|name| name == FOREGROUND || name == ORPHAN);
                 let before = entry.before.as_ref().is_some_and(|before| is_deleting(before) && held(before));
                 if is_deleting(after) && held(after) && !before {
+                    if is_foreground(after) {
+                        // All dependents are looked at once; later only those that block are waited for.
+                        for uid in self.dependents(meta(after, "uid")) {
+                            self.schedule(Work::Dependent(uid), DELAY);
+                        }
+                    }
                     self.schedule(Work::Owner(meta(after, "uid").to_owned()), DELAY);
                 }
             }
