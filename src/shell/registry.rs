@@ -28,8 +28,9 @@ const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application
     application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json, \
     application/vnd.docker.distribution.manifest.v1+json, application/vnd.docker.distribution.manifest.v1+prettyjws";
 
-/// A registry in the same process: answers for a VM's tag.
-pub type Local = Arc<dyn Fn(Verb, String, String) -> BoxFuture<'static, Reply> + Send + Sync>;
+/// A registry in the same process: answers one whole call for a VM's tag. A delete that names a digest it carries out
+/// only under that digest.
+pub type Local = Arc<dyn Fn(Verb, String, String, Option<String>) -> BoxFuture<'static, Reply> + Send + Sync>;
 
 /// The registry.
 pub struct Registry {
@@ -39,9 +40,11 @@ pub struct Registry {
 }
 
 enum Backend {
-    Http { base: Base, client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>> },
+    Http { base: Base, client: HttpClient },
     Local(Local),
 }
+
+type HttpClient = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
 
 impl Registry {
     /// Over HTTP, at this base.
@@ -65,48 +68,61 @@ impl Registry {
     /// Carries out one call of the core and understands the answer.
     ///
     /// A delete that expects a digest is sent only right after a HEAD that showed it: by tag it has no precondition of
-    /// its own (decision R11). A HEAD that shows another digest, or none, is `PreconditionFailed`: what we looked at is
-    /// no longer so. A HEAD that fails is the delete's outcome: it was not sent, so nothing happened.
+    /// its own (decision R11). A HEAD that shows another digest, or fails, is the delete's outcome: `Unavailable` or a
+    /// refusal, since nothing was sent and so nothing happened; the next decision probes again.
     pub async fn carry_out(&self, verb: Verb, vm: &str, tag: &str, digest: Option<&str>) -> Outcome {
-        if let (Verb::RegistryDelete, Some(expected)) = (verb, digest) {
-            let head = self.ask(Verb::RegistryHead, vm, tag).await;
-            match (head.class, &head.answer) {
-                (Class::Present, Answer::Snapshot { digest: Some(found), .. }) if found == expected => {}
-                (Class::Present, Answer::Snapshot { digest: Some(found), .. }) => {
-                    let words = format!("{vm}:{tag} has digest {found}, not {expected}");
-                    return Outcome::of(Class::PreconditionFailed).saying(words);
-                }
-                (Class::Present, _) => {
-                    let words = format!("the registry names no digest for {vm}:{tag}, {expected} was expected");
-                    return Outcome::of(Class::PreconditionFailed).saying(words);
-                }
-                _ => return head,
-            }
-        }
-        self.ask(verb, vm, tag).await
-    }
-
-    async fn ask(&self, verb: Verb, vm: &str, tag: &str) -> Outcome {
-        let permit = match self.limits.leave("snapshots").await {
-            Ok(permit) => permit,
-            Err(left) => return classify(verb, &held_back(left)),
-        };
-        let reply = match &self.backend {
+        match &self.backend {
             Backend::Http { base, client } => {
-                let Some(url) = base.manifest(vm, tag) else {
-                    let words = format!("{vm}:{tag} is no reference that a registry could have");
-                    return Outcome::of(Class::Unsupported).saying(words);
-                };
-                let exchange = exchange(client, verb, url);
-                tokio::time::timeout(self.deadline, exchange).await.unwrap_or(Reply::TimedOut)
+                if let (Verb::RegistryDelete, Some(expected)) = (verb, digest) {
+                    let head = self.ask(base, client, Verb::RegistryHead, vm, tag).await;
+                    if let Some(instead) = held_by(head, expected) {
+                        return instead;
+                    }
+                }
+                self.ask(base, client, verb, vm, tag).await
             }
             Backend::Local(answer) => {
-                let answer = answer(verb, vm.to_owned(), tag.to_owned());
-                tokio::time::timeout(self.deadline, answer).await.unwrap_or(Reply::TimedOut)
+                let answer = answer(verb, vm.to_owned(), tag.to_owned(), digest.map(str::to_owned));
+                self.gate(verb, answer).await
             }
+        }
+    }
+
+    async fn ask(&self, base: &Base, client: &HttpClient, verb: Verb, vm: &str, tag: &str) -> Outcome {
+        match base.manifest(vm, tag) {
+            Some(url) => self.gate(verb, exchange(client, verb, url)).await,
+            None => {
+                let words = format!("{vm}:{tag} is no reference that a registry could have");
+                Outcome::of(Class::Unsupported).saying(words)
+            }
+        }
+    }
+
+    async fn gate(&self, verb: Verb, call: impl Future<Output = Reply>) -> Outcome {
+        let reply = match self.limits.leave("snapshots").await {
+            Ok(permit) => {
+                let reply = tokio::time::timeout(self.deadline, call).await.unwrap_or(Reply::TimedOut);
+                permit.answered(&reply);
+                reply
+            }
+            Err(left) => held_back(left),
         };
-        permit.answered(&reply);
         classify(verb, &reply)
+    }
+}
+
+/// What stands in the place of a delete that expects this digest, after this HEAD; nothing where it may be sent.
+fn held_by(head: Outcome, expected: &str) -> Option<Outcome> {
+    let unsent = |words: String| Some(Outcome::of(Class::Unavailable).saying(words));
+    match (head.class, &head.answer) {
+        (Class::Present, Answer::Snapshot { digest: Some(found), .. }) if found == expected => None,
+        (Class::Present, Answer::Snapshot { digest: Some(found), .. }) => {
+            unsent(format!("not deleted: the tag has digest {found}, {expected} was expected"))
+        }
+        (Class::Present, _) => {
+            unsent(format!("not deleted: the registry names no digest of the tag, {expected} was expected"))
+        }
+        _ => Some(head),
     }
 }
 
@@ -119,7 +135,7 @@ impl std::fmt::Debug for Registry {
     }
 }
 
-async fn exchange(client: &Client<HttpsConnector<HttpConnector>, Empty<Bytes>>, verb: Verb, url: String) -> Reply {
+async fn exchange(client: &HttpClient, verb: Verb, url: String) -> Reply {
     let method = match verb {
         Verb::RegistryHead => http::Method::HEAD,
         Verb::RegistryDelete => http::Method::DELETE,
@@ -160,53 +176,38 @@ async fn exchange(client: &Client<HttpsConnector<HttpConnector>, Empty<Bytes>>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
 
     const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
     const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";
 
-    fn reply(status: u16, digest: Option<&str>) -> Reply {
+    /// What stands in the place of a delete that expects `ONE`, after a HEAD that is answered so.
+    fn after_head(reply: Reply) -> Option<Class> {
+        held_by(classify(Verb::RegistryHead, &reply), ONE).map(|outcome| outcome.class)
+    }
+
+    fn head(status: u16, digest: Option<&str>) -> Reply {
         Reply::Http { status, retry_after: None, body: Vec::new(), digest: digest.map(str::to_owned) }
     }
 
-    /// A registry whose HEAD answers so, and what it was asked.
-    fn registry(head: Reply) -> (Registry, Arc<Mutex<Vec<Verb>>>) {
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&asked);
-        let answer: Local = Arc::new(move |verb, _, _| {
-            log.lock().expect("not poisoned").push(verb);
-            let reply = if verb == Verb::RegistryHead { head.clone() } else { reply(202, None) };
-            Box::pin(async move { reply })
-        });
-        (Registry::local(answer, Clock::starting_at(jiff::Timestamp::UNIX_EPOCH, 0)), asked)
+    #[test]
+    fn a_tag_is_deleted_only_under_the_digest_that_was_decided_on() {
+        assert_eq!(after_head(head(200, Some(ONE))), None);
+        assert_eq!(after_head(head(200, Some(TWO))), Some(Class::Unavailable));
+        assert_eq!(after_head(head(200, None)), Some(Class::Unavailable));
+        assert_eq!(after_head(head(404, None)), Some(Class::Absent));
     }
 
-    async fn delete(head: Reply, digest: Option<&str>) -> (Class, usize) {
-        let (registry, asked) = registry(head);
-        let outcome = registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", digest).await;
-        let deletes = asked.lock().expect("not poisoned").iter().filter(|verb| **verb == Verb::RegistryDelete).count();
-        (outcome.class, deletes)
-    }
-
-    #[tokio::test]
-    async fn a_tag_is_deleted_only_under_the_digest_that_was_decided_on() {
-        assert_eq!(delete(reply(200, Some(ONE)), Some(ONE)).await, (Class::Absent, 1));
-        assert_eq!(delete(reply(200, Some(TWO)), Some(ONE)).await, (Class::PreconditionFailed, 0));
-        assert_eq!(delete(reply(200, None), Some(ONE)).await, (Class::PreconditionFailed, 0));
-        assert_eq!(delete(reply(404, None), Some(ONE)).await, (Class::Absent, 0));
-    }
-
-    #[tokio::test]
-    async fn a_look_that_failed_is_no_delete() {
-        assert_eq!(delete(reply(500, None), Some(ONE)).await, (Class::Unavailable, 0));
-        assert_eq!(delete(reply(403, None), Some(ONE)).await, (Class::Denied, 0));
-        assert_eq!(delete(Reply::TimedOut, Some(ONE)).await, (Class::Unavailable, 0));
-        assert_eq!(delete(reply(500, None), None).await, (Class::Absent, 1));
+    #[test]
+    fn a_look_that_failed_is_no_delete() {
+        assert_eq!(after_head(head(500, None)), Some(Class::Unavailable));
+        assert_eq!(after_head(head(403, None)), Some(Class::Denied));
+        assert_eq!(after_head(head(429, None)), Some(Class::Throttled));
+        assert_eq!(after_head(Reply::TimedOut), Some(Class::Unavailable));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_registry_that_hangs_is_given_up() {
-        let hangs: Local = Arc::new(|_, _, _| Box::pin(std::future::pending()));
+        let hangs: Local = Arc::new(|_, _, _, _| Box::pin(std::future::pending()));
         let registry = Registry::local(hangs, Clock::starting_at(jiff::Timestamp::UNIX_EPOCH, 0));
         let outcome = registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None).await;
         assert_eq!(outcome.class, Class::Unknown);
