@@ -128,8 +128,7 @@ pub struct Watched {
 impl Memory {
     /// Notes what an attempt came to, when it was not what was wanted.
     pub fn note(&mut self, attempt: &Attempt, outcome: &Outcome, now: Duration, generation: i64, on_live: bool) {
-        let key = scope(attempt, outcome.class);
-        let known = self.attempts.get(&key).filter(|known| known.generation == generation);
+        let known = self.attempts.get(&scope(attempt, outcome.class)).filter(|known| known.generation == generation);
         let (since, count) = match known {
             Some(known) if known.class == outcome.class => (known.since, known.count.saturating_add(1)),
             Some(known) => (now, known.count.saturating_add(1)),
@@ -148,7 +147,11 @@ impl Memory {
             on_live,
             tested: None,
         };
-        self.attempts.insert(key, record);
+        self.keep(attempt, record);
+    }
+    /// Takes in a row as it was kept elsewhere, on this target or on the whole action.
+    pub fn keep(&mut self, attempt: &Attempt, record: Record) {
+        self.attempts.insert(scope(attempt, record.class), record);
     }
     /// Forgets what came of this attempt: it succeeded, or its object is another now.
     pub fn forget(&mut self, attempt: &Attempt) {
