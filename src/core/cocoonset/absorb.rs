@@ -30,7 +30,7 @@ pub fn absorb(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 fn note(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let on_live = seen.live.object != Fact::Unasked;
     match outcome.effect() {
-        Effect::Happened => seen.memory.forget(attempt),
+        Effect::Happened => seen.memory.forget(attempt, seen.mono),
         Effect::Moved
         | Effect::Taken
         | Effect::Gone
@@ -61,7 +61,16 @@ fn take_set(seen: &mut Observed, object: &Value) {
 }
 
 fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    let before = seen.memory.record(attempt).filter(|record| record.on_live).map(|record| record.tested.clone());
     note(seen, attempt, outcome);
+    let tested = seen.set.finalizers.clone();
+    if attempt.is_about_finalizers()
+        && let Some(record) = seen.memory.attempts.get_mut(attempt)
+    {
+        record.in_vain =
+            outcome.class == Class::PreconditionFailed && record.on_live && before.as_ref() == Some(&tested);
+        record.tested = tested;
+    }
     if let Some(object) = object(outcome) {
         take_set(seen, &object.clone());
         if attempt.action == ActionKind::PatchStatus {
@@ -85,7 +94,9 @@ fn drops_node_names(seen: &Observed) -> bool {
 
 fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let answered = match outcome.effect() {
-        Effect::Happened | Effect::Gone => true,
+        Effect::Happened => true,
+        // No list is missing: whoever says so was not asked.
+        Effect::Gone => attempt.target != "pods",
         Effect::Moved
         | Effect::Taken
         | Effect::NamespaceGoing
@@ -108,7 +119,7 @@ fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
         }
     }
     if answered {
-        seen.memory.forget(attempt);
+        seen.memory.forget(attempt, seen.mono);
         if attempt.target == "object" {
             seen.memory.looked(&Question::ReadLive(Live::Object));
         }
@@ -176,6 +187,16 @@ fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
     if replaced {
         pod_is_gone(seen, name);
     }
+    if let Fact::Known(pods) = &mut seen.live.pods {
+        pods.retain(|known| known.name != name);
+        pods.push(live.clone());
+    }
+    if seen.memory.deleted.get(name).is_some_and(|uid| *uid != live.uid) {
+        seen.memory.deleted.remove(name);
+    }
+    if live.deleting && is_ours_in_doubt(seen, name) {
+        seen.memory.deleted.insert(name.to_owned(), live.uid.clone());
+    }
     if live.is_controlled_by(&seen.set.uid) {
         seen.strangers.remove(name);
         seen.memory.foreign.remove(name);
@@ -184,7 +205,7 @@ fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
     } else {
         seen.pods.remove(name);
         let looks = seen.memory.foreign.get(name).map_or(0, |foreign| foreign.looks);
-        let foreign = Foreign { looks: looks.saturating_add(1), last: seen.mono };
+        let foreign = Foreign { looks: looks.saturating_add(1), last: seen.mono, pod: live.clone() };
         seen.memory.foreign.insert(name.to_owned(), foreign);
         seen.strangers.insert(name.to_owned(), live);
     }
@@ -194,11 +215,19 @@ fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
 fn pod_is_gone(seen: &mut Observed, name: &str) {
     seen.strangers.remove(name);
     seen.memory.foreign.remove(name);
+    if let Fact::Known(pods) = &mut seen.live.pods {
+        pods.retain(|known| known.name != name);
+    }
     if let Some(known) = seen.pods.remove(name)
         && seen.memory.deleted.get(name).map(String::as_str) != Some(known.uid.as_str())
     {
         let node_was_ready = node_is_ready(seen, known.node.as_ref().map(|node| node.as_str()));
         seen.memory.vanished.insert(name.to_owned(), Vanished::of(&known, node_was_ready));
+    }
+    if is_ours_in_doubt(seen, name)
+        && let Some(vanished) = seen.memory.vanished.remove(name)
+    {
+        seen.memory.deleted.insert(name.to_owned(), vanished.uid);
     }
     if let Some(vanished) = seen.memory.vanished.get_mut(name) {
         vanished.confirmed = true;
@@ -206,6 +235,13 @@ fn pod_is_gone(seen: &mut Observed, name: &str) {
     let attempt = |action| Attempt { action, target: name.to_owned(), dry_run: false };
     seen.memory.attempts.remove(&attempt(ActionKind::DeletePod));
     seen.memory.attempts.remove(&attempt(ActionKind::PatchPod));
+}
+
+/// A delete of ours that nobody could vouch for: where the pod is on its way out, or gone, it was that delete, and no
+/// disappearance to be charged or feared (D-18, D-46).
+fn is_ours_in_doubt(seen: &Observed, name: &str) -> bool {
+    let attempt = Attempt { action: ActionKind::DeletePod, target: name.to_owned(), dry_run: false };
+    seen.memory.attempts.get(&attempt).is_some_and(|record| record.class.effect() == Effect::Unsure)
 }
 
 /// Whether a node is Ready; unknown where nodes are not watched.
@@ -280,7 +316,7 @@ fn delete_snapshot(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 }
 
 fn create(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
-    if attempt.dry_run {
+    if attempt.dry_run && outcome.effect() != Effect::NamespaceGoing {
         return create_asked(seen, attempt, outcome);
     }
     match outcome.effect() {
@@ -322,7 +358,8 @@ fn create_asked(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
         [Class::Done, Class::AlreadyExists, Class::AlreadyExistsTerminating, Class::QuotaExceeded];
     if ADMITTED.contains(&outcome.class) {
         seen.live.admitted.insert(attempt.target.clone());
-        seen.memory.forget(attempt);
+        seen.memory.namespace = None;
+        seen.memory.forget(attempt, seen.mono);
     } else {
         note(seen, attempt, outcome);
     }
@@ -332,6 +369,12 @@ fn delete(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let name = attempt.target.as_str();
     match outcome.effect() {
         Effect::Happened => {
+            if let Fact::Known(pods) = &mut seen.live.pods
+                && let Some(pod) = pods.iter_mut().find(|pod| pod.name == name)
+            {
+                pod.deleting = true;
+                seen.memory.deleted.insert(name.to_owned(), pod.uid.clone());
+            }
             if let Some(pod) = seen.pods.get_mut(name) {
                 let gone_at_once = pod.node.is_none() && pod.finalizers.is_empty();
                 seen.memory.deleted.insert(name.to_owned(), pod.uid.to_string());
