@@ -159,7 +159,8 @@ fn yields(seen: &Observed, seat: &Seat, rival: &Rival) -> bool {
 
 /// Decision R18: the node on which the last VM of this seat may still run.
 fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Option<String> {
-    if !seat.managed || seen.memory.deleted.contains_key(&seat.pod) {
+    let deleted = seen.memory.deleted.get(&seat.pod);
+    if !seat.managed || deleted.is_some_and(|uid| vanished.is_none_or(|gone| gone.uid == *uid)) {
         return None;
     }
     let (node, was_ready) = match vanished {
@@ -175,24 +176,24 @@ fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Optio
     (lost && !excused).then_some(node)
 }
 
+/// A pod of somebody else, as the watch shows it or as it was when last looked at: one without our label is not in the
+/// watch, and has to be looked at from time to time (decision R26).
 fn foreign<'a>(seen: &'a Observed, seat: &Seat) -> Option<Step<'a>> {
-    if let Some(stranger) = seen.strangers.get(&seat.pod) {
-        let looks = seen.memory.foreign.get(&seat.pod).map_or(1, |foreign| foreign.looks);
-        let pause = if stranger.deleting {
-            Duration::from_secs(5)
-        } else {
-            FOREIGN_FIRST.saturating_mul(1 << looks.saturating_sub(1).min(8)).min(FOREIGN_MOST)
-        };
-        let last = seen.memory.foreign.get(&seat.pod).map_or(seen.mono, |foreign| foreign.last);
-        let due = last.saturating_add(pause);
-        let looked = seen.live.pod.contains_key(&seat.pod);
-        return Some(match due.checked_sub(seen.mono) {
-            Some(left) if !left.is_zero() => Step::Foreign(stranger, left),
-            _ if looked => Step::Foreign(stranger, pause),
-            _ => Step::ForeignUnlooked,
-        });
-    }
-    None
+    let known = seen.memory.foreign.get(&seat.pod);
+    let stranger = seen.strangers.get(&seat.pod).or_else(|| known.map(|foreign| &foreign.pod))?;
+    let looks = known.map_or(1, |foreign| foreign.looks);
+    let pause = if stranger.deleting {
+        Duration::from_secs(5)
+    } else {
+        FOREIGN_FIRST.saturating_mul(1 << looks.saturating_sub(1).min(8)).min(FOREIGN_MOST)
+    };
+    let due = known.map_or(seen.mono, |foreign| foreign.last).saturating_add(pause);
+    let looked = seen.live.pod.contains_key(&seat.pod);
+    Some(match due.checked_sub(seen.mono) {
+        Some(left) if !left.is_zero() => Step::Foreign(stranger, left),
+        _ if looked => Step::Foreign(stranger, pause),
+        _ => Step::ForeignUnlooked,
+    })
 }
 
 /// A pod that disappeared counts against the rebuild budget (D-46).
@@ -211,7 +212,7 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
     match step {
         Step::Here(_) => Finding::of(rule, format!("{pod} is there")),
         Step::Leaving(_) => Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"))
-            .wait(format!("pod {pod} to be gone"), None),
+            .wait(format!("pod {pod} to be gone"), seen.look_after(pod)),
         Step::Unnameable(oddity) => {
             Finding::of(&NAME_TOO_LONG, oddity.message.clone()).trouble(oddity.reason, oddity.message).stop()
         }

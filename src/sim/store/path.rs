@@ -108,11 +108,7 @@ impl Store {
     }
 
     /// The request with what it is about, once it has passed authentication, flow control and authorization.
-    pub(super) fn admit<'a>(
-        &mut self,
-        user: &'a str,
-        request: &'a Request,
-    ) -> Result<Call<'a>, status_error::Refused> {
+    pub(super) fn admit<'a>(&mut self, user: &'a str, request: &'a Request) -> Result<Call<'a>, status_error::Refused> {
         let target = self.resolve(&request.path).ok_or_else(no_such_path)?;
         let verb = verb(request, !target.name.is_empty());
         let call = Call { user, request, target, verb };
