@@ -98,7 +98,8 @@ impl Store {
             _ => Verb::Delete,
         };
         let call = Call { user: "", request, target, verb: "" };
-        let own = if call.target.name.is_empty() { super::objects::meta(&request.body, "name") } else { &call.target.name };
+        let own =
+            if call.target.name.is_empty() { super::objects::meta(&request.body, "name") } else { &call.target.name };
         Some(About {
             verb,
             kind: call.resource_and_subresource(),
