@@ -211,7 +211,7 @@ fn refusal(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Rec
     }
     let Gate::Held(finding) = timer(seen, rule, attempt, record) else { return Gate::Open };
     let message = format!("{} {}: {}", attempt.action.name(), record.target, record.message);
-    held(finding.trouble(word(attempt, record.class), message.replace("  ", " ")).error_if(error))
+    held(finding.trouble(record.class.name(), message.replace("  ", " ")).error_if(error))
 }
 
 fn timer(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Record) -> Gate {
@@ -233,15 +233,7 @@ fn timer(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Recor
         return held(finding);
     }
     let message = format!("{}: {}", attempt_of(attempt, record), record.message);
-    held(finding.trouble(word(attempt, record.class), message))
-}
-
-/// The reason of condition Degraded: whose answer it was, where that is not the API server's.
-fn word(attempt: &Attempt, class: Class) -> std::borrow::Cow<'static, str> {
-    if attempt.action == ActionKind::ProbeSnapshot || attempt.action == ActionKind::DeleteSnapshot {
-        return format!("Registry{class}").into();
-    }
-    class.name().into()
+    held(finding.trouble(record.class.name(), message))
 }
 
 fn attempt_of(attempt: &Attempt, record: &Record) -> Attempt {
