@@ -90,6 +90,7 @@ fn attempt(at: &Field<'_>) -> Result<(Attempt, Record), Failure> {
         "looked",
         "onLive",
         "tested",
+        "inVain",
     ])?;
     let tested = at.get("tested").map(|at| at.items("finalizers")).transpose()?;
     let tested = tested.map(|list| list.iter().map(|at| at.text("a finalizer").map(str::to_owned)).collect());
@@ -110,6 +111,7 @@ fn attempt(at: &Field<'_>) -> Result<(Attempt, Record), Failure> {
         looked: flag(at, "looked")?,
         on_live: flag(at, "onLive")?,
         tested: tested.transpose()?,
+        in_vain: flag(at, "inVain")?,
     };
     let action = at.need("action", "the name of an action")?.word(&actions)?;
     Ok((Attempt { action, target, dry_run: flag(at, "dryRun")? }, record))

@@ -8,6 +8,8 @@ mod nearest;
 mod observation;
 mod paint;
 pub mod rules;
+#[cfg(feature = "shell")]
+pub mod run;
 mod source;
 pub mod stories;
 pub mod stream;
@@ -39,6 +41,9 @@ const EXIT_CODES: &str = "Exit codes: 0 success; 1 the thing checked does not ho
 /// What can be asked for.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run the operator against a cluster, until SIGTERM or Ctrl-C
+    #[cfg(feature = "shell")]
+    Run(Box<crate::shell::options::RunOptions>),
     /// Say what the core decides about objects in files, and why; needs no cluster
     Explain(explain::Args),
     /// List every rule of the core, or print one in full
@@ -50,6 +55,8 @@ pub enum Command {
 /// Carries out what was asked for.
 pub fn dispatch(command: Command) -> Result<Report, Failure> {
     match command {
+        #[cfg(feature = "shell")]
+        Command::Run(options) => Ok(Report { text: String::new(), code: run::run(&options) }),
         Command::Explain(args) => explain::run(&args),
         Command::Rules(args) => rules::run(&args),
         Command::Crds => crds::run(),

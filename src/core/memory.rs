@@ -54,8 +54,10 @@ pub struct Record {
     pub looked: bool,
     /// Whether what was written had itself been decided on a live read.
     pub on_live: bool,
-    /// For a finalizer write: the list that was tested.
+    /// The list of finalizers that a finalizer write tested.
     pub tested: Option<Vec<String>>,
+    /// The same list, read live both times, was tested twice in vain: no other writer is to blame (decision R9).
+    pub in_vain: bool,
 }
 
 /// The refusal of a create because the namespace is going.
@@ -146,6 +148,7 @@ impl Memory {
             looked: false,
             on_live,
             tested: None,
+            in_vain: false,
         };
         self.keep(attempt, record);
     }
@@ -153,14 +156,22 @@ impl Memory {
     pub fn keep(&mut self, attempt: &Attempt, record: Record) {
         self.attempts.insert(scope(attempt, record.class), record);
     }
-    /// Forgets what came of this attempt: it succeeded, or its object is another now.
-    pub fn forget(&mut self, attempt: &Attempt) {
+    /// Forgets what came of this attempt, now that it succeeded. A refusal of the whole action is answered by a success
+    /// that came after it; one that came beside it says nothing, and one repository's says nothing of another.
+    pub fn forget(&mut self, attempt: &Attempt, now: Duration) {
         self.attempts.remove(attempt);
-        self.attempts.remove(&whole(attempt));
+        let answered = |refused: &Record| {
+            let per_repository = refused.class == Class::Denied || refused.class == Class::Unsupported;
+            refused.target == attempt.target || (refused.last < now && !per_repository)
+        };
+        if self.attempts.get(&whole(attempt)).is_some_and(answered) {
+            self.attempts.remove(&whole(attempt));
+        }
     }
-    /// What came of this attempt before, on this target or on the whole action.
+    /// What came of this attempt last, on this target or on the whole action.
     pub fn record(&self, attempt: &Attempt) -> Option<&Record> {
-        self.attempts.get(attempt).or_else(|| self.attempts.get(&whole(attempt)))
+        let known = [self.attempts.get(attempt), self.attempts.get(&whole(attempt))];
+        known.into_iter().flatten().max_by_key(|record| record.last)
     }
     /// Notes that this question was answered.
     pub fn looked(&mut self, question: &Question) {
@@ -170,32 +181,25 @@ impl Memory {
             }
         }
     }
-    /// Forgets what the pods that are there, by name and uid, make untrue: memory is bounded by what exists.
-    pub fn settle(&mut self, pods: &BTreeMap<String, String>) {
-        self.watched.retain(|uid, _| pods.values().any(|there| there == uid));
-        self.deleted.retain(|pod, uid| pods.get(pod).is_none_or(|there| there == uid));
-        self.vanished.retain(|pod, gone| pods.get(pod).is_none_or(|there| *there == gone.uid));
-        self.foreign.retain(|pod, _| !pods.contains_key(pod));
-        self.attempts.retain(|attempt, _| match attempt.action {
-            ActionKind::CreatePod => attempt.dry_run || !pods.contains_key(&attempt.target),
-            ActionKind::DeletePod | ActionKind::PatchPod => attempt.target == "*" || pods.contains_key(&attempt.target),
-            ActionKind::ProbeSnapshot
-            | ActionKind::ReadLive
-            | ActionKind::AddFinalizer
-            | ActionKind::RemoveFinalizer
-            | ActionKind::PatchObject
-            | ActionKind::PatchStatus
-            | ActionKind::DeleteSnapshot
-            | ActionKind::EmitEvent
-            | ActionKind::Await
-            | ActionKind::Stop => true,
-        });
+    /// Forgets everything about pods and tags that are not named here, so that memory is bounded by what exists.
+    pub fn retain(&mut self, pods: &dyn Fn(&str) -> bool, uids: &dyn Fn(&str) -> bool) {
+        self.watched.retain(|uid, _| uids(uid));
+        self.deleted.retain(|pod, _| pods(pod));
+        self.vanished.retain(|pod, _| pods(pod));
+        self.foreign.retain(|pod, _| pods(pod));
+        self.attempts.retain(|attempt, record| !is_about_a_pod(attempt) || pods(&record.target));
     }
 }
 
-/// Refusals that say something of the whole action count for all its targets (decision R3).
+fn is_about_a_pod(attempt: &Attempt) -> bool {
+    [ActionKind::CreatePod, ActionKind::DeletePod, ActionKind::PatchPod].contains(&attempt.action)
+}
+
+/// Refusals that say something of the whole action count for all its targets (decision R3). Live reads are of several
+/// resources, each with a permission of its own.
 fn scope(attempt: &Attempt, class: Class) -> Attempt {
     match class {
+        _ if attempt.action == ActionKind::ReadLive => attempt.clone(),
         Class::QuotaExceeded
         | Class::RbacDenied
         | Class::Unauthorized

@@ -1,6 +1,6 @@
 //! Taking answers in: the observation after an attempt is the observation before it and what the world said.
 
-use super::absorb_live::{delete_took, live_read, pod_is_gone, take_pod};
+use super::absorb_live::{live_read, pod_is_gone, take_pod};
 use super::observed::{Manifest, Observed, SetFacts, Snapshot};
 use crate::core::action::{ActionKind, Attempt, Question};
 use crate::core::contract::keys;
@@ -31,7 +31,7 @@ pub fn absorb(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 pub(super) fn note(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let on_live = seen.live.object != Fact::Unasked;
     match outcome.effect() {
-        Effect::Happened => seen.memory.forget(attempt),
+        Effect::Happened => seen.memory.forget(attempt, seen.mono),
         Effect::Moved
         | Effect::Taken
         | Effect::Gone
@@ -62,9 +62,14 @@ pub(super) fn take_set(seen: &mut Observed, object: &Value) {
 }
 
 fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+    let before = seen.memory.record(attempt).filter(|record| record.on_live).map(|record| record.tested.clone());
     note(seen, attempt, outcome);
     let tested = seen.set.finalizers.clone();
-    if let Some(record) = seen.memory.attempts.get_mut(attempt) {
+    if attempt.is_about_finalizers()
+        && let Some(record) = seen.memory.attempts.get_mut(attempt)
+    {
+        record.in_vain =
+            outcome.class == Class::PreconditionFailed && record.on_live && before.as_ref() == Some(&tested);
         record.tested = tested;
     }
     if let Some(object) = object(outcome) {
@@ -128,7 +133,7 @@ fn delete_snapshot(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 }
 
 fn create(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
-    if attempt.dry_run {
+    if attempt.dry_run && outcome.effect() != Effect::NamespaceGoing {
         return create_asked(seen, attempt, outcome);
     }
     match outcome.effect() {
@@ -171,7 +176,8 @@ fn create_asked(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
         [Class::Done, Class::AlreadyExists, Class::AlreadyExistsTerminating, Class::QuotaExceeded];
     if ADMITTED.contains(&outcome.class) {
         seen.live.admitted.insert(attempt.target.clone());
-        seen.memory.forget(attempt);
+        seen.memory.namespace = None;
+        seen.memory.forget(attempt, seen.mono);
     } else {
         note(seen, attempt, outcome);
     }
@@ -181,6 +187,12 @@ fn delete(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let name = attempt.target.as_str();
     match outcome.effect() {
         Effect::Happened => {
+            if let Fact::Known(pods) = &mut seen.live.pods
+                && let Some(pod) = pods.iter_mut().find(|pod| pod.name == name)
+            {
+                pod.deleting = true;
+                seen.memory.deleted.insert(name.to_owned(), pod.uid.clone());
+            }
             if let Some(pod) = seen.pods.get_mut(name) {
                 let gone_at_once = pod.node.is_none() && pod.finalizers.is_empty();
                 seen.memory.deleted.insert(name.to_owned(), pod.uid.to_string());
@@ -191,8 +203,11 @@ fn delete(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
             }
             note(seen, attempt, outcome);
         }
+        // What we wanted: no disappearance to be charged or feared.
         Effect::Gone => {
-            delete_took(seen, name);
+            if let Some(uid) = seen.pods.get(name).map(|pod| pod.uid.to_string()) {
+                seen.memory.deleted.insert(name.to_owned(), uid);
+            }
             pod_is_gone(seen, name);
         }
         Effect::Moved

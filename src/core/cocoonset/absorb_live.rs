@@ -11,7 +11,9 @@ use serde_json::Value;
 
 pub(super) fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let answered = match outcome.effect() {
-        Effect::Happened | Effect::Gone => true,
+        Effect::Happened => true,
+        // No list is missing: whoever says so was not asked.
+        Effect::Gone => attempt.target != "pods",
         Effect::Moved
         | Effect::Taken
         | Effect::NamespaceGoing
@@ -34,7 +36,7 @@ pub(super) fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcom
         }
     }
     if answered {
-        seen.memory.forget(attempt);
+        seen.memory.forget(attempt, seen.mono);
         if attempt.target == "object" {
             seen.memory.looked(&Question::ReadLive(Live::Object));
         }
@@ -72,11 +74,6 @@ fn live_pods(seen: &mut Observed, outcome: &Outcome) {
 }
 
 fn live_pod(seen: &mut Observed, name: &str, outcome: &Outcome) {
-    let tried = Attempt { action: ActionKind::DeletePod, target: name.to_owned(), dry_run: false };
-    let leaving = object(outcome).is_none_or(|pod| LivePod::of(pod).deleting);
-    if seen.memory.attempts.contains_key(&tried) && leaving && outcome.effect() != Effect::Later {
-        delete_took(seen, name);
-    }
     let fact = match outcome.effect() {
         Effect::Happened => match object(outcome) {
             Some(pod) => {
@@ -107,6 +104,16 @@ pub(super) fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
     if replaced {
         pod_is_gone(seen, name);
     }
+    if let Fact::Known(pods) = &mut seen.live.pods {
+        pods.retain(|known| known.name != name);
+        pods.push(live.clone());
+    }
+    if seen.memory.deleted.get(name).is_some_and(|uid| *uid != live.uid) {
+        seen.memory.deleted.remove(name);
+    }
+    if live.deleting && is_ours_in_doubt(seen, name) {
+        seen.memory.deleted.insert(name.to_owned(), live.uid.clone());
+    }
     if live.is_controlled_by(&seen.set.uid) {
         seen.strangers.remove(name);
         seen.memory.foreign.remove(name);
@@ -122,22 +129,23 @@ pub(super) fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
     }
 }
 
-/// A delete of ours that nobody could vouch for has taken after all: its pod did not just vanish.
-pub(super) fn delete_took(seen: &mut Observed, name: &str) {
-    if let Some(uid) = seen.pods.get(name).map(|pod| pod.uid.to_string()) {
-        seen.memory.deleted.insert(name.to_owned(), uid);
-    }
-}
-
 /// A live answer says that there is no such pod.
 pub(super) fn pod_is_gone(seen: &mut Observed, name: &str) {
     seen.strangers.remove(name);
     seen.memory.foreign.remove(name);
+    if let Fact::Known(pods) = &mut seen.live.pods {
+        pods.retain(|known| known.name != name);
+    }
     if let Some(known) = seen.pods.remove(name)
         && seen.memory.deleted.get(name).map(String::as_str) != Some(known.uid.as_str())
     {
         let node_was_ready = node_is_ready(seen, known.node.as_ref().map(|node| node.as_str()));
         seen.memory.vanished.insert(name.to_owned(), Vanished::of(&known, node_was_ready));
+    }
+    if is_ours_in_doubt(seen, name)
+        && let Some(vanished) = seen.memory.vanished.remove(name)
+    {
+        seen.memory.deleted.insert(name.to_owned(), vanished.uid);
     }
     if let Some(vanished) = seen.memory.vanished.get_mut(name) {
         vanished.confirmed = true;
@@ -145,6 +153,13 @@ pub(super) fn pod_is_gone(seen: &mut Observed, name: &str) {
     let attempt = |action| Attempt { action, target: name.to_owned(), dry_run: false };
     seen.memory.attempts.remove(&attempt(ActionKind::DeletePod));
     seen.memory.attempts.remove(&attempt(ActionKind::PatchPod));
+}
+
+/// A delete of ours that nobody could vouch for: where the pod is on its way out, or gone, it was that delete, and no
+/// disappearance to be charged or feared (D-18, D-46).
+fn is_ours_in_doubt(seen: &Observed, name: &str) -> bool {
+    let attempt = Attempt { action: ActionKind::DeletePod, target: name.to_owned(), dry_run: false };
+    seen.memory.attempts.get(&attempt).is_some_and(|record| record.class.effect() == Effect::Unsure)
 }
 
 /// Whether a node is Ready; unknown where nodes are not watched.

@@ -32,11 +32,9 @@ rules! {
     AWAIT_SERVER = "answer/await-server";
     /// Wait for the registry, which is away, or does not let us. Never read as "there is no snapshot".  (D-08, D-55)
     AWAIT_REGISTRY = "answer/await-registry";
-    /// Send nothing more: the lease is gone, or too short for what has no precondition.  (R11)
+    /// Send nothing while the lease is gone, or too short for what has no precondition; what was not sent for its sake is
+    /// sent once it is held again.  (R11)
     FENCED = "answer/fenced";
-    /// Give up on a finalizer write that tests a list just read live and fails all the same: a fault of ours, or a
-    /// server that compares in another way. It is tried again after a while.  (R9)
-    FINALIZER_TEST_FAILS = "answer/finalizer-test-fails";
     /// Nothing more to do: the object itself is gone.
     OBJECT_GONE = "answer/object-gone";
 }
@@ -60,26 +58,18 @@ pub fn gate(seen: &Observed, want: &Want) -> Gate {
     }
     match record.class.effect() {
         Effect::Happened => Gate::Open,
-        Effect::Moved | Effect::Unsure => moved(seen, want, &attempt, record),
+        Effect::Moved | Effect::Unsure => our_fault(moved(seen, want, &attempt, record), &attempt, record),
         Effect::Taken => taken(seen, want, &attempt, record),
         Effect::Gone => gone(seen, &attempt, record),
         Effect::NamespaceGoing => wait(seen, &AWAIT_SERVER, &attempt, record),
         Effect::Refused => refused(seen, want, &attempt, record),
         Effect::Later => wait(seen, away(&attempt), &attempt, record),
-        Effect::NotSent => not_sent(seen, &attempt),
+        Effect::NotSent => wait(seen, &FENCED, &attempt, record),
     }
 }
 
 fn held(finding: Finding) -> Gate {
     Gate::Held(Box::new(finding))
-}
-
-/// It never left. In this pass it would not leave either; in the next the lease is looked at again.
-fn not_sent(seen: &Observed, attempt: &Attempt) -> Gate {
-    if seen.tried.iter().any(|(tried, class)| tried == attempt && *class == Class::Fenced) {
-        return held(Finding::of(&FENCED, "the lease was not held").stop());
-    }
-    Gate::Open
 }
 
 /// No write without the lease, no tag delete on its last seconds.
@@ -96,7 +86,9 @@ fn fenced(seen: &Observed, want: &Want) -> Option<Finding> {
             Finding::of(&FENCED, "less than 5 s of the lease are left, too little for a tag delete")
                 .wait("the lease to be renewed", Some(Duration::from_secs(1))),
         ),
-        Lease::Held(left) if left.is_zero() => Some(Finding::of(&FENCED, "the lease has run out").stop()),
+        Lease::Held(left) if left.is_zero() => Some(
+            Finding::of(&FENCED, "the lease has run out").wait("the lease to be renewed", Some(Duration::from_secs(1))),
+        ),
         Lease::Held(_) => None,
     }
 }
@@ -106,9 +98,6 @@ fn moved(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Ga
     if record.count >= 2 && seen.mono < due(seen, attempt, record) {
         let rule = if attempt.action == ActionKind::ProbeSnapshot { &AWAIT_REGISTRY } else { &MOVED_TWICE };
         return timer(seen, rule, attempt, record);
-    }
-    if let Some(finding) = test_fails(seen, attempt, record) {
-        return held(finding);
     }
     match want {
         Want::Change(change) if !record.looked => {
@@ -125,19 +114,15 @@ fn moved(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Ga
     }
 }
 
-/// Decision R9: the tested list had been read live, and a second live read shows it unchanged.
-fn test_fails(seen: &Observed, attempt: &Attempt, record: &Record) -> Option<Finding> {
-    let finalizer_write = attempt.action == ActionKind::AddFinalizer || attempt.action == ActionKind::RemoveFinalizer;
-    let unchanged = record.tested == seen.set.finalizers;
-    let moved = record.class.effect() == Effect::Moved;
-    if !finalizer_write || !moved || !record.on_live || !record.looked || !unchanged {
-        return None;
+/// What no other writer explains needs a person: a success that cannot be read (decision R4), a test that fails although
+/// the list is as tested (R9).
+fn our_fault(gate: Gate, attempt: &Attempt, record: &Record) -> Gate {
+    let Gate::Held(finding) = gate else { return Gate::Open };
+    if record.class != Class::Malformed && !record.in_vain {
+        return Gate::Held(finding);
     }
-    let left =
-        record.last.saturating_add(Duration::from_secs(60)).checked_sub(seen.mono).filter(|left| !left.is_zero())?;
-    let message = "the finalizer list is as tested, and yet the test fails";
-    let finding = Finding::of(&FINALIZER_TEST_FAILS, message).wait("the next try of the finalizer write", Some(left));
-    Some(finding.trouble("FinalizerTestFails", message).error_if(true))
+    let message = format!("{}: {}", attempt_of(attempt, record), record.message);
+    held(finding.trouble(record.class.name(), message).error_if(true))
 }
 
 /// The name is taken. The creating concern looks who has it; here only the pace is set.
@@ -151,15 +136,13 @@ fn gone(seen: &Observed, attempt: &Attempt, record: &Record) -> Gate {
         ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
             held(Finding::of(&OBJECT_GONE, "it is not found any more").stop())
         }
-        ActionKind::CreatePod => refusal(seen, &AWAIT_EDIT, attempt, record, true),
-        ActionKind::ProbeSnapshot
-        | ActionKind::ReadLive
-        | ActionKind::DeletePod
-        | ActionKind::PatchPod
-        | ActionKind::DeleteSnapshot
-        | ActionKind::EmitEvent
-        | ActionKind::Await
-        | ActionKind::Stop => Gate::Open,
+        ActionKind::CreatePod => refusal(seen, &AWAIT_EDIT, attempt, record, false),
+        ActionKind::ProbeSnapshot | ActionKind::ReadLive | ActionKind::DeleteSnapshot => {
+            wait(seen, away(attempt), attempt, record)
+        }
+        ActionKind::DeletePod | ActionKind::PatchPod | ActionKind::EmitEvent | ActionKind::Await | ActionKind::Stop => {
+            Gate::Open
+        }
     }
 }
 
@@ -228,7 +211,7 @@ fn refusal(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Rec
     }
     let Gate::Held(finding) = timer(seen, rule, attempt, record) else { return Gate::Open };
     let message = format!("{} {}: {}", attempt.action.name(), record.target, record.message);
-    held(finding.trouble(word(attempt, record.class), message.replace("  ", " ")).error_if(error))
+    held(finding.trouble(record.class.name(), message.replace("  ", " ")).error_if(error))
 }
 
 fn timer(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Record) -> Gate {
@@ -250,15 +233,7 @@ fn timer(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Recor
         return held(finding);
     }
     let message = format!("{}: {}", attempt_of(attempt, record), record.message);
-    held(finding.trouble(word(attempt, record.class), message))
-}
-
-/// The reason of condition Degraded: whose answer it was, where that is not the API server's.
-fn word(attempt: &Attempt, class: Class) -> std::borrow::Cow<'static, str> {
-    if attempt.action == ActionKind::ProbeSnapshot || attempt.action == ActionKind::DeleteSnapshot {
-        return format!("Registry{class}").into();
-    }
-    class.name().into()
+    held(finding.trouble(record.class.name(), message))
 }
 
 fn attempt_of(attempt: &Attempt, record: &Record) -> Attempt {

@@ -27,6 +27,17 @@ impl SetFacts {
         let records = self.records();
         records.iter().any(|(key, _)| format!("vk-{}-{}-{key}", self.namespace, self.name) == vm)
     }
+    /// Whether the spec wants a pod of this name, or the status lists one.
+    pub fn speaks_of(&self, pod: &str) -> bool {
+        let suffix = pod.strip_prefix(self.name.as_str()).and_then(|rest| rest.strip_prefix('-'));
+        let wanted = suffix.is_some_and(|suffix| {
+            self.spec.lists_toolbox(suffix)
+                || canonical_slot(suffix).is_some_and(|slot| slot <= self.spec.agent.replicas_clamped)
+        });
+        wanted
+            || self.status.agents.iter().any(|entry| entry.pod_name == pod)
+            || self.status.toolboxes.iter().any(|entry| entry.pod_name == pod)
+    }
     /// Names in `delete-vm-names`, those of the set's own formula only (D-31).
     pub fn recorded_names(&self) -> BTreeSet<String> {
         let known: BTreeSet<VmName> = self.status.vm_names().map(VmName::from).collect();

@@ -171,7 +171,8 @@ fn yields(seen: &Observed, seat: &Seat, rival: &Rival) -> bool {
 
 /// Decision R18: the node on which the last VM of this seat may still run.
 fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Option<String> {
-    if !seat.managed {
+    let deleted = seen.memory.deleted.get(&seat.pod);
+    if !seat.managed || deleted.is_some_and(|uid| vanished.is_none_or(|gone| gone.uid == *uid)) {
         return None;
     }
     let (node, was_ready) = match vanished {
@@ -188,7 +189,8 @@ fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Optio
     (lost && !excused).then_some(node)
 }
 
-/// A stranger that the watch shows is waited for; one that only a live read showed is read again from time to time.
+/// A stranger that the watch shows is waited for; one that only a live read showed is read again from time to time
+/// (decision R26).
 fn foreign<'a>(seen: &Observed, seat: &Seat) -> Option<Step<'a>> {
     if let Some(stranger) = seen.strangers.get(&seat.pod).filter(|stranger| stranger.labelled.is_some()) {
         let owner = stranger.owner.clone().map(|(kind, name, _)| (kind, name));
@@ -222,7 +224,7 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
     let Seat { pod, vm, .. } = seat;
     match step {
         Step::Leaving(_) => Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"))
-            .wait(format!("pod {pod} to be gone"), None),
+            .wait(format!("pod {pod} to be gone"), seen.look_after(pod)),
         Step::Unnameable(oddity) => {
             Finding::of(&NAME_TOO_LONG, oddity.message.clone()).trouble(oddity.reason, oddity.message).stop()
         }

@@ -93,7 +93,9 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         ),
         Step::Orphaned => rest(vec![remove_finalizer(seen, Finding::of(&ORPHAN, "its pods are to live on"))]),
         Step::Holding(pods) => rest(delete_pods(seen, &pods)),
-        Step::Leaving(pods) => rest(vec![remember_late(seen), Some(await_pods(&pods))].into_iter().flatten().collect()),
+        Step::Leaving(pods) => {
+            rest(vec![remember_late(seen), Some(await_pods(seen, &pods))].into_iter().flatten().collect())
+        }
         Step::Unlooked => rest(vec![
             Finding::of(&LOOK_FOR_PODS, "the watch shows no pod of ours").ask(Question::ReadLive(Live::Pods)),
         ]),
@@ -142,10 +144,11 @@ fn remember_late(seen: &Observed) -> Option<Finding> {
     Some(Finding::of(&REMEMBER, "not every VM name is written down").change(remember))
 }
 
-fn await_pods(pods: &[&PodFacts]) -> Finding {
+fn await_pods(seen: &Observed, pods: &[&PodFacts]) -> Finding {
     let names: Vec<&str> = pods.iter().take(5).map(|pod| pod.name.as_str()).collect();
     let more = if pods.len() > 5 { format!(" and {} more", pods.len() - 5) } else { String::new() };
-    Finding::of(&AWAIT_PODS, format!("{}{more} still terminating", names.join(", "))).wait("the pods to be gone", None)
+    Finding::of(&AWAIT_PODS, format!("{}{more} still terminating", names.join(", ")))
+        .wait("the pods to be gone", pods.iter().find_map(|pod| seen.look_after(pod.name.as_str())))
 }
 
 /// Pods of ours that only the live read shows: their labels were edited, or the watch lags.
