@@ -18,6 +18,7 @@ use crate::core::hibernation;
 use crate::core::meta;
 use crate::core::outcome::Outcome;
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -73,7 +74,7 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
         }
     }
     match args.output {
-        Format::Json => super::json(&Value::Array(all.iter().map(Explained::to_json).collect())),
+        Format::Json => super::json(&all.iter().map(Explained::element).collect::<Vec<_>>()),
         Format::Text => Ok(Report::of(told::tell(&all, stream.now, Paint::for_stdout()))),
     }
 }
@@ -166,18 +167,29 @@ fn given<'a>(stream: &'a Stream, kind: &'a str, key: &'a Key) -> impl Iterator<I
     stream.observation.outcomes.iter().filter(ours).map(|given| (given.attempt.clone(), given.outcome.clone()))
 }
 
+/// One element of `explain -o json`: the names and fields are a public interface.
+#[derive(Debug, Serialize)]
+pub struct Element<'a> {
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    outcomes: Vec<Value>,
+    actions: Vec<Value>,
+    error: Option<Value>,
+}
+
 impl Explained {
-    /// One element of `explain -o json`: the names and fields are a public interface.
-    pub fn to_json(&self) -> Value {
+    /// As `explain -o json` prints it.
+    pub fn element(&self) -> Element<'_> {
         let outcome = |(attempt, outcome): &(Attempt, Outcome)| json!({ "action": attempt.action.name(), "class": outcome.class.name() });
-        let error = self.error.as_ref().map(|(reason, message)| json!({ "reason": reason, "message": message }));
-        json!({
-            "kind": self.subject.kind,
-            "namespace": self.subject.namespace,
-            "name": self.subject.name,
-            "outcomes": self.outcomes.iter().map(outcome).collect::<Vec<_>>(),
-            "actions": self.decision.actions_json(&self.subject),
-            "error": error,
-        })
+        let error = |(reason, message): &(String, String)| json!({ "reason": reason, "message": message });
+        Element {
+            kind: self.subject.kind,
+            namespace: &self.subject.namespace,
+            name: &self.subject.name,
+            outcomes: self.outcomes.iter().map(outcome).collect(),
+            actions: self.decision.actions_json(&self.subject),
+            error: self.error.as_ref().map(error),
+        }
     }
 }

@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
     }
     match (&args.id, args.output) {
         (None, Format::Text) => Ok(Report::of(list(&all))),
-        (None, Format::Json) => super::json(&all.iter().map(Told::to_json).collect()),
+        (None, Format::Json) => super::json(&all.iter().map(Told::to_json).collect::<Vec<_>>()),
         (Some(id), format) => {
             let one = all.iter().find(|told| told.rule.id == id).ok_or_else(|| unknown(id, &all))?;
             match format {
