@@ -73,10 +73,9 @@ fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire::Request, 
     let kind = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     request.content_type = kind.map(|kind| kind.split(';').next().unwrap_or(kind).trim().to_owned());
     if !bytes.is_empty() {
-        request.body = serde_json::from_slice(bytes).map_err(|error| {
-            let message = format!("the object provided is unrecognized (must be of type JSON): {error}");
-            Box::new(StoreReply::json(400, failure(400, "BadRequest", &message)))
-        })?;
+        // What is no JSON is handed on as it is: the store knows the server's words for it.
+        let raw = |_| Value::String(String::from_utf8_lossy(bytes).into_owned());
+        request.body = serde_json::from_slice(bytes).unwrap_or_else(raw);
     }
     Ok(request)
 }

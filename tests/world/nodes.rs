@@ -125,7 +125,7 @@ fn the_pods_of_a_deleted_node_go_while_its_vms_run_on() {
     pass(&mut world, 20);
     world.delete_node("node-a");
     let told = lines(&pass(&mut world, 60));
-    assert_eq!(told, ["+60.0 pod-garbage-collector: demo-0 is removed".replace(".0", "")]);
+    assert_eq!(told, ["+60 pod-garbage-collector: demo-0 is removed"]);
     assert!(get(&world, "demo-0").is_none());
     assert_eq!(world.nodes.vms().count(), 1);
     world.node_back("node-a");
