@@ -25,7 +25,12 @@ pub struct Pattern {
 impl Pattern {
     /// Requests of the operator for this, of this kind.
     pub fn of(verb: Verb, kind: &str) -> Self {
-        Self { user: Some(super::world::OPERATOR.to_owned()), verb: Some(verb), kind: Some(kind.to_owned()), name: None }
+        Self {
+            user: Some(super::world::OPERATOR.to_owned()),
+            verb: Some(verb),
+            kind: Some(kind.to_owned()),
+            name: None,
+        }
     }
     /// Only those about this name.
     #[must_use]
