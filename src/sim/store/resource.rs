@@ -77,15 +77,7 @@ const ROWS: &[Row] = &[
     ("", "v1", "secrets", "Secret", true, false, false),
     ("", "v1", "serviceaccounts", "ServiceAccount", true, false, false),
     ("", "v1", "services", "Service", true, true, false),
-    (
-        "admissionregistration.k8s.io",
-        "v1",
-        "validatingadmissionpolicies",
-        "ValidatingAdmissionPolicy",
-        false,
-        true,
-        true,
-    ),
+    ("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", false, true, true),
     (
         "admissionregistration.k8s.io",
         "v1",
