@@ -3,5 +3,7 @@
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod core;
+#[cfg(feature = "shell")]
+pub mod shell;
 #[cfg(feature = "sim")]
 pub mod sim;
