@@ -199,9 +199,10 @@ mod tests {
     #[tokio::test]
     async fn lines_are_put_together_from_pieces() {
         let pieces = ["{\"a\":", "1}\n\n{\"b\"", ":2}\n{\"half"];
-        let frames = pieces.map(|piece| Ok::<_, std::convert::Infallible>(http_body::Frame::data(Bytes::from(piece))));
         let service = tower::service_fn(move |_: http::Request<Body>| {
-            let body = http_body_util::StreamBody::new(futures::stream::iter(frames.clone()));
+            let frames =
+                pieces.map(|piece| Ok::<_, std::convert::Infallible>(http_body::Frame::data(Bytes::from(piece))));
+            let body = http_body_util::StreamBody::new(futures::stream::iter(frames));
             async move { Ok::<_, std::convert::Infallible>(http::Response::new(body)) }
         });
         let client = kube::Client::new(service, "default");
