@@ -50,7 +50,10 @@ impl Nodes {
         match (self.pods.contains_key(&uid), gone) {
             (false, true) => {}
             (false, false) => {
-                if !matches!(text(object, "/status/phase"), "Failed" | "Succeeded") || is_deleting(object) {
+                // A change that this agent made itself, of a pod that is gone by now, is no news.
+                let here = site.store.by_uid(&uid).is_some();
+                let finished = matches!(text(object, "/status/phase"), "Failed" | "Succeeded");
+                if here && (!finished || is_deleting(object)) {
                     self.take_up(object);
                     self.changed(site, &uid, object, false);
                 }
