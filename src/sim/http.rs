@@ -242,7 +242,12 @@ pub(super) async fn registry<B>(cluster: &Cluster, request: &Request<B>) -> Resu
     };
     let (Some((repository, reference)), Some(verb)) = (named, verb) else {
         let body = json!({"errors": [{"code": "UNSUPPORTED", "message": "The operation is unsupported."}]});
-        return Ok(answer(&StoreReply { status: 405, retry_after: None, body: ReplyBody::Json(body), warnings: Vec::new() }));
+        return Ok(answer(&StoreReply {
+            status: 405,
+            retry_after: None,
+            body: ReplyBody::Json(body),
+            warnings: Vec::new(),
+        }));
     };
     let vm = repository.rsplit('/').next().unwrap_or(repository);
     let mut response = give(cluster.with(|world| world.registry_call(verb, vm, reference, None))).await?;

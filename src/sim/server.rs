@@ -4,8 +4,8 @@
 use super::http::{self, Body, BoxError};
 use super::store::{Watch, WatchEvent, WatchKind};
 use super::world::{Told, World};
-use bytes::Bytes;
 use ::http::{Request, Response};
+use bytes::Bytes;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use jiff::{SignedDuration, Timestamp};

@@ -264,7 +264,9 @@ fn tell(ran: &Ran, key: &super::store::Key, change: Change) -> Option<Told> {
         _ => return None,
     };
     let becomes = match change {
-        Change::Marked if ran.changes.iter().any(|(other, then)| other == key && *then == Change::Removed) => return None,
+        Change::Marked if ran.changes.iter().any(|(other, then)| other == key && *then == Change::Removed) => {
+            return None;
+        }
         Change::Marked => "is marked for deletion",
         Change::Removed => "is removed",
         Change::Written => return None,

@@ -1,31 +1,29 @@
-//! The store behind the real client, in process and on the runtime's clock, with a node that boots and stops pods.
+//! The served world behind the real client, in process and on the runtime's clock, with somebody on the wire who keeps
+//! a list of what the operator sends and may answer in the cluster's place.
 
 use bytes::Bytes;
-use cocoon_operator::core::api::crd;
 use cocoon_operator::core::wire::{JSON, MERGE_PATCH, Method, Reply, Request};
 use cocoon_operator::shell::clock::Clock;
 use cocoon_operator::shell::options::Settings;
 use cocoon_operator::shell::registry::{Local, Registry};
-use cocoon_operator::shell::{Exit, Shell, Shutdown, Stopper, run, shutdown};
-use cocoon_operator::sim::store::{ReplyBody, Store, Watch};
-use futures::stream;
-use http_body::Frame;
-use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
-use jiff::Timestamp;
+use cocoon_operator::shell::{Exit, Shell, Stopper, run, shutdown};
+use cocoon_operator::sim::node::NodeSpec;
+use cocoon_operator::sim::server::Cluster as Served;
+use cocoon_operator::sim::world::{OPERATOR, World};
+use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use kube::client::Body;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
-type ReplyBytes = UnsyncBoxBody<Bytes, io::Error>;
-/// Looks at a request before the store does, and may answer in its place.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type ReplyBytes = UnsyncBoxBody<Bytes, BoxError>;
 type Meddler = Box<dyn FnMut(&Request) -> Option<Meddled> + Send>;
 
-/// What a request meets in the store's place.
+/// What a request meets in the cluster's place.
 pub enum Meddled {
     /// This answer.
     Answer(Reply),
@@ -37,45 +35,32 @@ pub enum Meddled {
 
 #[derive(Clone)]
 pub struct Cluster {
-    inner: Arc<Mutex<Inner>>,
-    changed: tokio::sync::watch::Sender<u64>,
-    start: Instant,
+    pub served: Served,
+    wire: Arc<Mutex<Wire>>,
 }
 
-struct Inner {
-    store: Store,
+#[derive(Default)]
+struct Wire {
     requests: Vec<String>,
     meddlers: Vec<Meddler>,
 }
 
-const WALL: &str = "2026-08-03T12:00:00Z";
-const OPERATOR: &str = "operator";
-
 impl Cluster {
+    /// A cluster with namespace `ns` and one node, running.
     pub fn new() -> Self {
-        let mut store = Store::new(wall());
-        for manifest in crd::crds() {
-            store.install_crd(&manifest);
-        }
-        store.add_namespace("ns");
-        let inner = Inner { store, requests: Vec::new(), meddlers: Vec::new() };
-        let cluster = Self {
-            inner: Arc::new(Mutex::new(inner)),
-            changed: tokio::sync::watch::channel(0).0,
-            start: Instant::now(),
-        };
-        cluster.admin(Method::Post, "/api/v1/nodes", JSON, node());
+        let mut world = World::new("2026-08-03T12:00:00Z".parse().expect("a time"));
+        world.store.add_namespace("ns");
+        world.add_node(NodeSpec::named("node-a"));
+        let cluster = Self { served: Served::new(world), wire: Arc::default() };
+        let served = cluster.served.clone();
+        tokio::spawn(async move { served.drive().await });
         cluster
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().expect("not poisoned")
-    }
-
-    /// One request of the administrator.
+    /// One request of the administrator; the status of its answer.
     pub fn admin(&self, method: Method, path: &str, content_type: &str, body: Value) -> u16 {
         let request = Request::new(method, path).with_body(content_type, body);
-        self.with_store(|store| store.handle(&request).status)
+        self.served.with(|world| world.store.handle(&request).status)
     }
     pub fn create_set(&self, name: &str, spec: Value) {
         let set = json!({"apiVersion": "cocoonset.cocoonstack.io/v1", "kind": "CocoonSet",
@@ -90,58 +75,41 @@ impl Cluster {
         assert!(self.admin(Method::Delete, path, JSON, json!({})) < 300, "{path}");
     }
     pub fn set(&self, name: &str) -> Option<Value> {
-        self.with_store(|store| store.get("cocoonsets.cocoonset.cocoonstack.io", "ns", name).cloned())
+        self.served.with(|world| world.store.get("cocoonsets.cocoonset.cocoonstack.io", "ns", name).cloned())
     }
     pub fn phase(&self, name: &str) -> String {
-        let set = self.set(name).unwrap_or_default();
-        set.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default().to_owned()
+        text(&self.set(name).unwrap_or_default(), "/status/phase")
     }
     pub fn pods(&self) -> Vec<String> {
-        self.with_store(|store| store.objects("pods", Some("ns")).map(|pod| text(pod, "/metadata/name")).collect())
+        let names = |world: &mut World| {
+            world.store.objects("pods", Some("ns")).map(|pod| text(pod, "/metadata/name")).collect()
+        };
+        self.served.with(names)
     }
-    /// What the operator sent that contains this.
-    pub fn sent(&self, part: &str) -> usize {
-        self.lock().requests.iter().filter(|line| line.contains(part)).count()
+    pub fn has_namespace(&self) -> bool {
+        self.served.with(|world| world.store.get("namespaces", "", "ns").is_some())
     }
+
+    /// What the operator sent, line by line.
     pub fn requests(&self) -> Vec<String> {
-        self.lock().requests.clone()
+        self.wire().requests.clone()
+    }
+    /// How much of it contains this.
+    pub fn sent(&self, part: &str) -> usize {
+        self.wire().requests.iter().filter(|line| line.contains(part)).count()
     }
     pub fn meddle(&self, meddler: impl FnMut(&Request) -> Option<Meddled> + Send + 'static) {
-        self.lock().meddlers.push(Box::new(meddler));
+        self.wire().meddlers.push(Box::new(meddler));
     }
     pub fn stop_meddling(&self) {
-        self.lock().meddlers.clear();
+        self.wire().meddlers.clear();
     }
 
-    pub fn with_store<T>(&self, act: impl FnOnce(&mut Store) -> T) -> T {
-        let mut inner = self.lock();
-        inner.store.set_now(self.now());
-        let result = act(&mut inner.store);
-        let version = inner.store.version();
-        drop(inner);
-        self.changed.send_replace(version);
-        result
+    fn wire(&self) -> MutexGuard<'_, Wire> {
+        self.wire.lock().expect("not poisoned")
     }
 
-    fn now(&self) -> Timestamp {
-        wall() + jiff::SignedDuration::try_from(self.start.elapsed()).expect("not that long")
-    }
-
-    /// Lets controllers, scheduler and node do their work four times a second.
-    pub fn start_nodes(&self) -> JoinHandle<()> {
-        let cluster = self.clone();
-        tokio::spawn(async move {
-            loop {
-                cluster.with_store(|store| {
-                    store.run_due();
-                    tend_pods(store);
-                });
-                sleep(Duration::from_millis(250)).await;
-            }
-        })
-    }
-
-    pub fn client(&self) -> kube::Client {
+    fn client(&self) -> kube::Client {
         let cluster = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let cluster = cluster.clone();
@@ -150,59 +118,34 @@ impl Cluster {
         kube::Client::new(service, "default")
     }
 
-    async fn answer(&self, request: http::Request<Body>) -> Result<http::Response<ReplyBytes>, io::Error> {
-        let request = read(request).await;
+    async fn answer(&self, request: http::Request<Body>) -> Result<http::Response<ReplyBytes>, BoxError> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let seen = read(&parts, &body);
         let meddled = {
-            let mut inner = self.lock();
-            let query: Vec<String> = request.query.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            inner.requests.push(format!("{} {}?{}", request.method.as_str(), request.path, query.join("&")));
-            inner.meddlers.iter_mut().find_map(|meddler| meddler(&request))
+            let mut wire = self.wire();
+            let query: Vec<String> = seen.query.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            wire.requests.push(format!("{} {}?{}", seen.method.as_str(), seen.path, query.join("&")));
+            wire.meddlers.iter_mut().find_map(|meddler| meddler(&seen))
         };
         match meddled {
-            Some(Meddled::Answer(reply)) => return spell(reply),
-            Some(Meddled::Hang) => return std::future::pending().await,
-            Some(Meddled::Line(line)) => return Ok(http::Response::new(full(format!("{line}\n").into_bytes()))),
-            None => {}
-        }
-        if request.query.iter().any(|(key, value)| key == "watch" && value == "true") {
-            return match self.with_store(|store| store.open_watch_as(OPERATOR, &request)) {
-                Ok(watch) => Ok(http::Response::new(self.stream(watch))),
-                Err(reply) => spell(reply_of(reply)),
-            };
-        }
-        spell(reply_of(self.with_store(|store| store.handle_as(OPERATOR, &request))))
-    }
-
-    fn stream(&self, watch: Watch) -> ReplyBytes {
-        let end = Instant::now() + Duration::from_secs(watch.timeout_seconds.unwrap_or(300));
-        let state = (self.clone(), watch, VecDeque::new(), self.changed.subscribe());
-        let frames = stream::unfold(state, move |(cluster, mut watch, mut due, mut changed)| async move {
-            loop {
-                if let Some(frame) = due.pop_front() {
-                    return Some((Ok(Frame::data(frame)), (cluster, watch, due, changed)));
-                }
-                changed.borrow_and_update();
-                let events = cluster.lock().store.poll_watch(&mut watch);
-                if !events.is_empty() {
-                    due.extend(events.iter().map(|event| Bytes::from(format!("{}\n", event.frame()))));
-                    continue;
-                }
-                tokio::select! {
-                    biased;
-                    _ = changed.changed() => {}
-                    () = tokio::time::sleep_until(end) => return None,
-                }
+            Some(Meddled::Answer(reply)) => spell(reply),
+            Some(Meddled::Hang) => std::future::pending().await,
+            Some(Meddled::Line(line)) => Ok(http::Response::new(full(format!("{line}\n").into_bytes()))),
+            None => {
+                let request = http::Request::from_parts(parts, Full::new(body));
+                let response = self.served.handle(OPERATOR, request).await?;
+                Ok(response.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
             }
-        });
-        StreamBody::new(frames).boxed_unsync()
+        }
     }
 
     /// An operator on this cluster, working.
     pub fn operator(&self, registry: Local) -> Operator {
-        let clock = Clock::starting_at(wall(), 0);
+        let clock = Clock::starting_at(self.served.now(), 0);
         let registry = Registry::local(registry, clock.clone());
         let shell = Arc::new(Shell::new(self.client(), registry, Settings::default(), clock));
-        let (stopper, wanted): (Stopper, Shutdown) = shutdown();
+        let (stopper, wanted) = shutdown();
         let running = Arc::clone(&shell);
         let task = tokio::spawn(async move { run(running, wanted).await.expect("no port is asked for") });
         Operator { shell, stopper, task }
@@ -219,8 +162,10 @@ impl Operator {
     pub fn errors(&self) -> u64 {
         self.shell.metrics.errors()
     }
-    pub fn metric(&self, line: &str) -> bool {
-        self.shell.metrics.text().contains(line)
+    #[track_caller]
+    pub fn shows(&self, line: &str) {
+        let text = self.shell.metrics.text();
+        assert!(text.contains(line), "no {line} in\n{text}");
     }
 }
 
@@ -235,9 +180,13 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("not within twenty minutes: {what}");
 }
 
-/// A registry that holds nothing.
-pub fn empty_registry() -> Local {
-    Arc::new(|_, _, _, _| Box::pin(async { http_reply(404) }))
+/// The registry of the served world.
+pub fn registry(cluster: &Cluster) -> Local {
+    let served = cluster.served.clone();
+    Arc::new(move |verb, vm, tag, digest| {
+        let reply = served.with(|world| world.registry_call(verb, &vm, &tag, digest.as_deref()));
+        Box::pin(async { reply })
+    })
 }
 
 pub fn http_reply(status: u16) -> Reply {
@@ -249,41 +198,11 @@ pub fn sets(name: &str) -> String {
     if name.is_empty() { all.to_owned() } else { format!("{all}/{name}") }
 }
 
-fn wall() -> Timestamp {
-    WALL.parse().expect("a time")
-}
-
-fn node() -> Value {
-    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-a"},
-        "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
-}
-
-/// Binds and readies what is new, and lets go what is being deleted.
-fn tend_pods(store: &mut Store) {
-    let pods: Vec<Value> = store.objects("pods", None).cloned().collect();
-    for pod in pods {
-        let (namespace, name) = (text(&pod, "/metadata/namespace"), text(&pod, "/metadata/name"));
-        if pod.pointer("/metadata/deletionTimestamp").is_some() {
-            let body = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0});
-            let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
-            store.handle(&Request::new(Method::Delete, path).with_body(JSON, body));
-        } else if pod.pointer("/spec/nodeName").is_none() {
-            store.modify("pods", &namespace, &name, |pod| {
-                pod["spec"]["nodeName"] = json!("node-a");
-                pod["metadata"]["annotations"]["vm.cocoonstack.io/id"] = json!(format!("vm-{name}"));
-                pod["metadata"]["annotations"]["vm.cocoonstack.io/lifecycle-state"] = json!("ready");
-                pod["status"] = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
-            });
-        }
-    }
-}
-
 fn text(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-async fn read(request: http::Request<Body>) -> Request {
-    let (parts, body) = request.into_parts();
+fn read(parts: &http::request::Parts, body: &Bytes) -> Request {
     let method = match parts.method.as_str() {
         "GET" => Method::Get,
         "POST" => Method::Post,
@@ -292,34 +211,24 @@ async fn read(request: http::Request<Body>) -> Request {
         other => panic!("the operator has no use for {other}"),
     };
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
-    let body = body.collect().await.expect("a whole body").to_bytes();
     let mut read = Request::new(method, parts.uri.path());
     read.query = query.into_owned().collect();
-    read.content_type = parts.headers.get("content-type").map(|value| value.to_str().expect("plain text").to_owned());
-    read.body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).expect("JSON") };
+    read.body = serde_json::from_slice(body).unwrap_or_default();
     read
 }
 
-fn reply_of(reply: cocoon_operator::sim::store::StoreReply) -> Reply {
-    let body = match &reply.body {
-        ReplyBody::Json(value) => value.to_string().into_bytes(),
-        ReplyBody::Text(text) => text.clone().into_bytes(),
-    };
-    Reply::Http { status: reply.status, retry_after: reply.retry_after, body, digest: None }
-}
-
-fn spell(reply: Reply) -> Result<http::Response<ReplyBytes>, io::Error> {
+fn spell(reply: Reply) -> Result<http::Response<ReplyBytes>, BoxError> {
     match reply {
         Reply::Http { status, retry_after, body, .. } => {
             let mut response = http::Response::builder().status(status);
             if let Some(wait) = retry_after {
                 response = response.header("retry-after", wait.as_secs());
             }
-            Ok(response.body(full(body)).expect("a response"))
+            Ok(response.body(full(body))?)
         }
-        Reply::TimedOut => Err(io::ErrorKind::TimedOut.into()),
-        Reply::Reset { sent: false } => Err(io::ErrorKind::ConnectionRefused.into()),
-        Reply::Reset { sent: true } | Reply::Fenced => Err(io::ErrorKind::ConnectionReset.into()),
+        Reply::TimedOut => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+        Reply::Reset { sent: false } => Err(io::Error::from(io::ErrorKind::ConnectionRefused).into()),
+        Reply::Reset { sent: true } | Reply::Fenced => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
     }
 }
 

@@ -2,11 +2,12 @@
 
 mod cluster;
 
-use cluster::{Cluster, Meddled, empty_registry, http_reply, sets, until};
+use cluster::{Cluster, Meddled, http_reply, registry, sets, until};
 use cocoon_operator::core::wire::{Method, Reply, Verb};
 use cocoon_operator::shell::Exit;
 use cocoon_operator::shell::registry::Local;
 use cocoon_operator::sim::store::{Match, Refusal, Rule};
+use cocoon_operator::sim::world::OPERATOR;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,8 +30,7 @@ fn conflict() -> Reply {
 #[tokio::test(start_paused = true)]
 async fn a_set_comes_up_and_the_operator_falls_silent() {
     let cluster = Cluster::new();
-    cluster.start_nodes();
-    let operator = cluster.operator(empty_registry());
+    let operator = cluster.operator(registry(&cluster));
     cluster.create_set("demo", spec(2));
     until("Running", || cluster.phase("demo") == "Running").await;
     assert_eq!(cluster.pods(), ["demo-0", "demo-1", "demo-2"]);
@@ -39,40 +39,38 @@ async fn a_set_comes_up_and_the_operator_falls_silent() {
     let writes = cluster.sent("PATCH ");
     sleep(Duration::from_secs(600)).await;
     assert_eq!(cluster.sent("PATCH "), writes, "{:#?}", cluster.requests());
-    assert!(operator.metric("cocoon_operator_outcomes_total{kind=\"pods\",outcome=\"Done\",verb=\"create\"} 3"));
-    assert!(operator.metric("workqueue_depth{controller=\"cocoonset\",name=\"cocoonset\"} 0"));
+    operator.shows("cocoon_operator_outcomes_total{kind=\"pods\",outcome=\"Done\",verb=\"create\"} 3");
+    operator.shows("workqueue_depth{controller=\"cocoonset\",name=\"cocoonset\"} 0");
 }
 
 /// Incident A: somebody writes between our look and our write.
 #[tokio::test(start_paused = true)]
 async fn a_conflict_of_every_write_is_no_error() {
     let cluster = Cluster::new();
-    cluster.start_nodes();
     let mut met = std::collections::BTreeSet::new();
     cluster.meddle(move |request| {
         (request.method == Method::Patch && met.insert(request.path.clone())).then(|| Meddled::Answer(conflict()))
     });
-    let operator = cluster.operator(empty_registry());
+    let operator = cluster.operator(registry(&cluster));
     cluster.create_set("demo", spec(1));
     until("Running", || cluster.phase("demo") == "Running").await;
     assert_eq!(operator.errors(), 0);
     let conflicts = "cocoon_operator_outcomes_total{kind=\"cocoonsets\",outcome=\"Conflict\",verb=\"patch\"} 2";
-    assert!(operator.metric(conflicts), "{}", operator.shell.metrics.text());
+    operator.shows(conflicts);
 }
 
 /// Incident B: the namespace goes, its pods first.
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_goes_is_no_error() {
     let cluster = Cluster::new();
-    cluster.start_nodes();
-    let operator = cluster.operator(empty_registry());
+    let operator = cluster.operator(registry(&cluster));
     for name in ["a", "b", "c"] {
         cluster.create_set(name, spec(2));
     }
     until("all run", || ["a", "b", "c"].iter().all(|name| cluster.phase(name) == "Running")).await;
     let creates = cluster.sent("POST ");
     cluster.delete("/api/v1/namespaces/ns");
-    until("the namespace is gone", || cluster.with_store(|store| store.get("namespaces", "", "ns").is_none())).await;
+    until("the namespace is gone", || !cluster.has_namespace()).await;
     assert_eq!(operator.errors(), 0);
     assert_eq!(cluster.sent("POST "), creates, "seen terminating, nothing is tried");
     assert!(cluster.pods().is_empty());
@@ -84,18 +82,17 @@ async fn a_namespace_that_goes_is_no_error() {
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_goes_unseen_is_no_error() {
     let cluster = Cluster::new();
-    cluster.start_nodes();
     let all = |verbs: &[&str]| verbs.iter().map(|verb| (*verb).to_owned()).collect();
     let namespaces = Match { verbs: all(&["list", "watch"]), resource: Some("namespaces".into()), ..Match::default() };
-    let namespaces = Match { user: Some("operator".into()), ..namespaces };
-    cluster.with_store(|store| store.add_rule(Rule::new(namespaces, Refusal::Rbac)));
-    let operator = cluster.operator(empty_registry());
+    let namespaces = Match { user: Some(OPERATOR.into()), ..namespaces };
+    cluster.served.with(|world| world.store.add_rule(Rule::new(namespaces, Refusal::Rbac)));
+    let operator = cluster.operator(registry(&cluster));
     cluster.create_set("demo", spec(2));
     until("Running", || cluster.phase("demo") == "Running").await;
     assert_eq!(operator.shell.unready(), [""; 0], "ready without namespaces");
     let creates = cluster.sent("POST ");
     cluster.delete("/api/v1/namespaces/ns");
-    until("the namespace is gone", || cluster.with_store(|store| store.get("namespaces", "", "ns").is_none())).await;
+    until("the namespace is gone", || !cluster.has_namespace()).await;
     let tried = cluster.sent("POST ") - creates;
     assert!(tried <= 3, "{tried} creates were tried");
     assert_eq!(operator.errors(), 0);
@@ -105,12 +102,11 @@ async fn a_namespace_that_goes_unseen_is_no_error() {
 #[tokio::test(start_paused = true)]
 async fn a_panic_stays_with_its_object() {
     let cluster = Cluster::new();
-    cluster.start_nodes();
-    let registry: Local = Arc::new(|_, vm, _, _| {
+    let probes: Local = Arc::new(|_, vm, _, _| {
         assert!(!vm.contains("-bad-"), "as if a pass had a bug");
         Box::pin(async { http_reply(404) })
     });
-    let operator = cluster.operator(registry);
+    let operator = cluster.operator(probes);
     cluster.create_set("bad", spec(0));
     cluster.create_set("good", spec(0));
     until("the good one runs", || cluster.phase("good") == "Running").await;
@@ -121,14 +117,13 @@ async fn a_panic_stays_with_its_object() {
     let line = text.lines().find(|line| line.starts_with("controller_runtime_reconcile_panics_total")).unwrap_or("");
     let panics: u32 = line.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
     assert!((5..=15).contains(&panics), "{line}: ten minutes of backoff");
-    assert!(operator.metric("controller_runtime_active_workers{controller=\"cocoonset\"} 0"));
+    operator.shows("controller_runtime_active_workers{controller=\"cocoonset\"} 0");
 }
 
 /// Who is throttled asks no sooner than told, and then goes on.
 #[tokio::test(start_paused = true)]
 async fn a_429_is_honoured() {
     let cluster = Cluster::new();
-    cluster.start_nodes();
     let begun = tokio::time::Instant::now();
     let refused = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&refused);
@@ -142,7 +137,7 @@ async fn a_429_is_honoured() {
             Meddled::Answer(Reply::Http { status: 429, retry_after, body, digest: None })
         })
     });
-    let operator = cluster.operator(empty_registry());
+    let operator = cluster.operator(registry(&cluster));
     for name in ["a", "b", "c", "d"] {
         cluster.create_set(name, spec(0));
     }
@@ -162,7 +157,7 @@ async fn readiness_follows_the_watches() {
         let list = request.path == "/api/v1/pods" && !may.load(Ordering::Relaxed);
         list.then(|| Meddled::Answer(http_reply(503)))
     });
-    let operator = cluster.operator(empty_registry());
+    let operator = cluster.operator(registry(&cluster));
     sleep(Duration::from_secs(10)).await;
     assert_eq!(operator.shell.unready(), ["pods were not listed yet"]);
     listed.store(true, Ordering::Relaxed);
@@ -180,8 +175,7 @@ async fn readiness_follows_the_watches() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_too_old_starts_over() {
     let cluster = Cluster::new();
-    cluster.start_nodes();
-    let operator = cluster.operator(empty_registry());
+    let operator = cluster.operator(registry(&cluster));
     until("ready", || operator.shell.unready().is_empty()).await;
     let expired = json!({"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "status": "Failure",
         "reason": "Expired", "code": 410, "message": "too old resource version"}});
@@ -203,38 +197,32 @@ async fn a_watch_that_is_too_old_starts_over() {
 #[tokio::test(start_paused = true)]
 async fn an_odd_line_is_no_failure() {
     let cluster = Cluster::new();
-    cluster.start_nodes();
     let mut odd = ["{\"type\":\"ADDED\",\"object\":{\"metadata\":{}}}", "{\"type\":\"ADDED\",\"obj", "<html>"].iter();
     cluster.meddle(move |request| {
         let watches = request.path == "/api/v1/pods" && request.query.iter().any(|(key, _)| key == "watch");
         watches.then(|| odd.next().map(|line| Meddled::Line((*line).to_owned()))).flatten()
     });
-    let operator = cluster.operator(empty_registry());
+    let operator = cluster.operator(registry(&cluster));
     cluster.create_set("demo", spec(1));
     until("Running", || cluster.phase("demo") == "Running").await;
     assert_eq!(operator.errors(), 0);
-    assert!(
-        operator.metric("cocoon_operator_watch_oddities_total{kind=\"pods\"} 3"),
-        "{}",
-        operator.shell.metrics.text()
-    );
+    operator.shows("cocoon_operator_watch_oddities_total{kind=\"pods\"} 3");
 }
 
 /// While the registry is away nothing is created that it might hold a snapshot of; then everything is.
 #[tokio::test(start_paused = true)]
 async fn a_registry_outage_is_waited_out() {
     let cluster = Cluster::new();
-    cluster.start_nodes();
     let away = Arc::new(AtomicBool::new(true));
     let asked = Arc::new(AtomicUsize::new(0));
     let (state, count) = (Arc::clone(&away), Arc::clone(&asked));
-    let registry: Local = Arc::new(move |verb, _, _, _| {
+    let probes: Local = Arc::new(move |verb, _, _, _| {
         assert_eq!(verb, Verb::RegistryHead);
         count.fetch_add(1, Ordering::Relaxed);
         let reply = if state.load(Ordering::Relaxed) { Reply::TimedOut } else { http_reply(404) };
         Box::pin(async { reply })
     });
-    let operator = cluster.operator(registry);
+    let operator = cluster.operator(probes);
     cluster.create_set("demo", spec(0));
     sleep(Duration::from_secs(300)).await;
     assert!(cluster.pods().is_empty());
@@ -272,8 +260,7 @@ async fn a_stop_finishes_what_is_under_way() {
 #[tokio::test(start_paused = true)]
 async fn a_deleted_set_leaves_nothing() {
     let cluster = Cluster::new();
-    cluster.start_nodes();
-    let operator = cluster.operator(empty_registry());
+    let operator = cluster.operator(registry(&cluster));
     cluster.create_set("demo", spec(1));
     until("Running", || cluster.phase("demo") == "Running").await;
     cluster.patch_set("demo", json!({"spec": {"agent": {"replicas": 0}}}));

@@ -79,7 +79,9 @@ fn hostname_affinity_binds_or_prefers() {
     }
     pass(&mut world, 1);
     assert_eq!((node_of(&world, "pinned"), node_of(&world, "hinted")), ("node-b", "node-c"));
-    assert!(message(&world, "nowhere").starts_with("0/3 nodes are available: 3 node(s) didn't match Pod's node affinity"));
+    assert!(
+        message(&world, "nowhere").starts_with("0/3 nodes are available: 3 node(s) didn't match Pod's node affinity")
+    );
 }
 
 fn ready_condition(world: &World, node: &str) -> Value {

@@ -52,7 +52,8 @@ async fn a_client_creates_watches_and_deletes_on_virtual_time() {
 async fn a_watch_that_is_too_old_is_open_and_says_410() {
     let (cluster, driver) = driven(&[]);
     let pods: Api<Pod> = Api::namespaced(cluster.client("admin", "ns"), "ns");
-    let version = pods.list(&ListParams::default()).await.expect("a list").metadata.resource_version.expect("a version");
+    let version =
+        pods.list(&ListParams::default()).await.expect("a list").metadata.resource_version.expect("a version");
     for name in ["a", "b"] {
         pods.create(&PostParams::default(), &typed(name)).await.expect("created");
     }
@@ -69,7 +70,8 @@ async fn a_watch_ends_with_its_time_and_after_a_bookmark() {
     let (cluster, driver) = driven(&["node-a"]);
     let client = cluster.client("admin", "ns");
     let pods: Api<Pod> = Api::namespaced(client.clone(), "ns");
-    let version = pods.list(&ListParams::default()).await.expect("a list").metadata.resource_version.expect("a version");
+    let version =
+        pods.list(&ListParams::default()).await.expect("a list").metadata.resource_version.expect("a version");
     cluster.with(|world| world.store.add_namespace("elsewhere"));
     let asked = tokio::time::Instant::now();
     let params = WatchParams::default().timeout(30);
@@ -83,7 +85,8 @@ async fn a_watch_ends_with_its_time_and_after_a_bookmark() {
 async fn held_watches_are_silent_and_cut_ones_end() {
     let (cluster, driver) = driven(&[]);
     let pods: Api<Pod> = Api::namespaced(cluster.client("admin", "ns"), "ns");
-    let version = pods.list(&ListParams::default()).await.expect("a list").metadata.resource_version.expect("a version");
+    let version =
+        pods.list(&ListParams::default()).await.expect("a list").metadata.resource_version.expect("a version");
     let mut stream = pods.watch(&WatchParams::default(), &version).await.expect("open").boxed();
     cluster.hold_watches("pods", true);
     pods.create(&PostParams::default(), &typed("a")).await.expect("created");
