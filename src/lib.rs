@@ -4,4 +4,6 @@
 pub mod cli;
 pub mod core;
 #[cfg(feature = "sim")]
+pub mod scenario;
+#[cfg(feature = "sim")]
 pub mod sim;

@@ -1,5 +1,6 @@
 //! The control loop as data: deterministic machines that are told the time and driven by whoever has sockets, or none.
 
+pub mod errors;
 pub mod kinds;
 pub mod names_index;
 pub mod pass;
