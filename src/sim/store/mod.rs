@@ -9,7 +9,7 @@ mod crd;
 mod delete;
 mod list;
 mod log;
-mod objects;
+pub(in crate::sim) mod objects;
 mod patch;
 mod path;
 mod pods;
@@ -24,7 +24,9 @@ mod update;
 mod watch;
 
 pub use admission::rules::{Match, Refusal, Rule};
+pub use controllers::{Change, Ran};
 pub use objects::Key;
+pub use path::About;
 pub use reply::{ReplyBody, StoreReply};
 pub use resource::Resource;
 pub use selectors::Selector;

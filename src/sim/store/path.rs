@@ -3,7 +3,7 @@
 use super::resource::Resource;
 use super::status_error::{Answer, FieldError, FieldErrorKind, bad_request, invalid_options, no_such_path, status};
 use super::{Key, Store, admission, status_error};
-use crate::core::wire::{Method, Request};
+use crate::core::wire::{Method, Request, Verb};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -20,6 +20,19 @@ pub(super) struct Target {
     pub name: String,
     /// Empty for the object itself.
     pub subresource: String,
+}
+
+/// What a request is about, for those who count and tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// What it wants.
+    pub verb: Verb,
+    /// `pods`, `pods/status`, `cocoonsets`: the plural, with the subresource.
+    pub kind: String,
+    /// Empty for cluster-wide objects.
+    pub namespace: String,
+    /// Of the object; empty for collections.
+    pub name: String,
 }
 
 /// One request on its way through the store.
@@ -76,6 +89,28 @@ fn verb(request: &Request, named: bool) -> &'static str {
 }
 
 impl Store {
+    /// What a request is about; none where nothing is served. A created object's name is read off the body.
+    pub fn about(&self, request: &Request) -> Option<About> {
+        let target = self.resolve(&request.path)?;
+        let verb = match verb(request, !target.name.is_empty()) {
+            "get" => Verb::Get,
+            "list" => Verb::List,
+            "watch" => Verb::Watch,
+            "create" => Verb::Create,
+            "update" => Verb::Update,
+            "patch" => Verb::Patch,
+            _ => Verb::Delete,
+        };
+        let call = Call { user: "", request, target, verb: "" };
+        let own = if call.target.name.is_empty() { super::objects::meta(&request.body, "name") } else { &call.target.name };
+        Some(About {
+            verb,
+            kind: call.resource_and_subresource(),
+            namespace: call.target.namespace.clone(),
+            name: own.to_owned(),
+        })
+    }
+
     /// What this path names; none if nothing is served there.
     pub(super) fn resolve(&self, path: &str) -> Option<Target> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
