@@ -284,10 +284,12 @@ fn deleted(delete: &Delete) -> String {
 fn happens(event: NodeEvent) -> &'static str {
     match event {
         NodeEvent::NotReady => "is not Ready",
-        NodeEvent::Lost => "is lost",
+        NodeEvent::Unreachable => "cannot be reached",
+        NodeEvent::Deleted => "is deleted",
+        NodeEvent::Reboots => "reboots",
         NodeEvent::Back => "is back",
         NodeEvent::AgentDown => "has no agent any more",
-        NodeEvent::AgentUp => "has its agent back",
+        NodeEvent::AgentRestarts => "has its agent started anew",
     }
 }
 

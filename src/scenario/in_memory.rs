@@ -54,7 +54,7 @@ impl InMemory {
     fn cluster(&mut self) {
         for told in self.world.run_until(self.wall(self.now)) {
             let at = self.since_start(told.at);
-            let text = if told.object.is_empty() { told.text } else { format!("{} {}", told.object, told.text) };
+            let text = told.text.strip_prefix(&format!("{} ", told.actor)).unwrap_or(&told.text).to_owned();
             self.happenings.push(Happening::World { at, actor: told.actor, text });
         }
     }

@@ -24,11 +24,13 @@ pub fn node(world: &mut World, name: &str, event: NodeEvent) -> Result<(), Strin
         return Err(format!("there is no node {name}"));
     }
     match event {
-        NodeEvent::NotReady => world.cut_off(name),
-        NodeEvent::Lost => world.lose_node(name),
-        NodeEvent::Back => world.bring_back(name),
-        NodeEvent::AgentDown => world.stop_agent(name),
-        NodeEvent::AgentUp => world.start_agent(name),
+        NodeEvent::NotReady => world.node_not_ready(name),
+        NodeEvent::Unreachable => world.lose_node(name),
+        NodeEvent::Deleted => world.delete_node(name),
+        NodeEvent::Reboots => world.reboot_node(name),
+        NodeEvent::Back => world.node_back(name),
+        NodeEvent::AgentDown => world.agent_down(name),
+        NodeEvent::AgentRestarts => world.restart_agent(name),
     }
     Ok(())
 }

@@ -118,10 +118,7 @@ fn keys_of(patch: &MetaPatch) -> String {
 fn status_line(status: &Value) -> String {
     let read = SetStatus::read(status);
     let phase = read.phase.as_ref().map_or("no phase", |phase| phase.as_str());
-    let mut line = format!("{phase}, {}/{} agents", read.ready_agents, read.desired_agents);
-    if read.desired_toolboxes > 0 || read.ready_toolboxes > 0 {
-        line.push_str(&format!(", {}/{} toolboxes", read.ready_toolboxes, read.desired_toolboxes));
-    }
+    let mut line = phase.to_owned();
     let degraded = read.conditions.iter().find(|condition| is_degraded(condition));
     if let Some(condition) = degraded {
         line.push_str(&format!(", Degraded: {}", condition.reason));

@@ -5,6 +5,7 @@ use super::in_memory::InMemory;
 use super::script::Script;
 use super::stage::{OperatorEvent, Stage};
 use super::steps::{Crash, Step};
+use super::words::told;
 use super::{changes, claims, setting, transcript};
 use std::time::Duration;
 
@@ -45,6 +46,9 @@ pub fn play_on(script: &Script, stage: &mut impl Stage) -> Result<Played, String
         happenings.push(Happening::Step(changes::headline(step)));
         perform(stage, &cast, step).map_err(|error| format!("when[{at}] ({}): {error}", changes::headline(step)))?;
         happenings.extend(stage.take_happenings());
+        if let Some(text) = unsettled(stage, step) {
+            happenings.push(Happening::Note { at: stage.now(), text });
+        }
         stage.with(|world| cast.meet(world));
     }
     let failures = stage.with(|world| {
@@ -92,6 +96,12 @@ fn perform(stage: &mut impl Stage, cast: &setting::Cast, step: &Step) -> Result<
         | Step::CreateNamespace => return stage.with(|world| changes::change(world, cast, step)),
     }
     Ok(())
+}
+
+/// What the story says where `settle` did not come to an end.
+fn unsettled(stage: &mut impl Stage, step: &Step) -> Option<String> {
+    let due = stage.next_due().filter(|due| matches!(step, Step::Settle) && *due <= stage.now().saturating_add(QUIET))?;
+    Some(format!("does not settle: something is due again in {}", told(due.saturating_sub(stage.now()))))
 }
 
 /// Everything due is done until nothing is due within ten minutes.

@@ -201,11 +201,11 @@ pub fn put_tag(world: &mut World, tag: &str) -> Result<(), String> {
 
 fn add_node(world: &mut World, name: &str, node: &NodeGiven) {
     use crate::sim::node::{Effect, Injection, NodeSpec, Step};
-    let mut spec = NodeSpec::new(name);
+    let mut spec = NodeSpec::named(name);
     if let Some(pool) = &node.pool {
         spec.pool = pool.clone();
     }
-    spec.pods = node.pods.unwrap_or(FITS).into();
+    spec.capacity_pods = node.pods.unwrap_or(FITS);
     world.add_node(spec);
     let mut takes = |step: Step, duration: Option<Duration>| {
         if let Some(duration) = duration {

@@ -179,16 +179,20 @@ impl Resource {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeEvent {
-    /// It is NotReady; its VMs run on.
+    /// It is NotReady at once; its VMs run on.
     NotReady,
-    /// It is gone, object and all.
-    Lost,
-    /// It is Ready again.
+    /// It cannot be reached; the control plane notices after 40 s. Its VMs run on.
+    Unreachable,
+    /// Its object is deleted, and its agent is silent; its VMs run on.
+    Deleted,
+    /// The machine starts anew, without any of its VMs.
+    Reboots,
+    /// It is there and Ready again, and its agent with it.
     Back,
-    /// Its agent reacts to nothing.
+    /// Its agent reacts to nothing; nothing else shows it.
     AgentDown,
-    /// Its agent reacts again.
-    AgentUp,
+    /// Its agent starts anew, and has forgotten what it was doing.
+    AgentRestarts,
 }
 
 /// What a VM does by itself.
