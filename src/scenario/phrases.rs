@@ -1,5 +1,6 @@
 //! One action and its answer in a few words.
 
+use super::words::listed;
 use crate::core::action::{Action, Change, Live, MetaPatch, Question, Subject, Want};
 use crate::core::api::condition::Condition;
 use crate::core::api::set_status::SetStatus;
@@ -33,7 +34,7 @@ impl Phrase {
             if !self.noun.is_empty() {
                 line.push(' ');
             }
-            line.push_str(&names.join(", "));
+            line.push_str(&listed(names));
         }
         line.push_str(&self.detail);
         if !self.answer.is_empty() {
@@ -86,9 +87,8 @@ fn changed(change: &Change) -> (char, &'static str, String, String) {
 }
 
 fn created(manifest: &Value, dry_run: bool) -> String {
-    let annotation = |key: &str| {
-        manifest.pointer("/metadata/annotations").and_then(|map| map.get(key)).and_then(Value::as_str)
-    };
+    let annotation =
+        |key: &str| manifest.pointer("/metadata/annotations").and_then(|map| map.get(key)).and_then(Value::as_str);
     let mut detail = String::new();
     if let Some(source) = annotation(keys::FORK_FROM) {
         detail.push_str(&format!(", a fork of {source}"));

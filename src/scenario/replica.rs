@@ -209,12 +209,15 @@ impl Replica {
         match world.store.watch_from(&query, version) {
             Ok(events) => {
                 watch.version = Some(world.store.version());
-                events.into_iter().map(|event| match event.kind {
-                    WatchKind::Deleted => Event::Deleted(event.object.as_ref().clone()),
-                    WatchKind::Added | WatchKind::Modified | WatchKind::Bookmark | WatchKind::Error => {
-                        Event::Applied(event.object.as_ref().clone())
-                    }
-                }).collect()
+                events
+                    .into_iter()
+                    .map(|event| match event.kind {
+                        WatchKind::Deleted => Event::Deleted(event.object.as_ref().clone()),
+                        WatchKind::Added | WatchKind::Modified | WatchKind::Bookmark | WatchKind::Error => {
+                            Event::Applied(event.object.as_ref().clone())
+                        }
+                    })
+                    .collect()
             }
             // Too old: the watch has to list anew.
             Err(_) => vec![list(world, &query, watch)],

@@ -1,6 +1,7 @@
 //! Plays a story on a stage: sets the cluster up, does step after step, and holds the claims against what came of it.
 
 use super::happenings::Happening;
+use super::headlines::headline;
 use super::in_memory::InMemory;
 use super::script::Script;
 use super::stage::{OperatorEvent, Stage};
@@ -40,11 +41,12 @@ pub fn play_on(script: &Script, stage: &mut impl Stage) -> Result<Played, String
         settle(stage);
         drop(stage.take_happenings());
     }
+    let origin = stage.now();
     stage.with(|world| cast.meet(world));
     let mut happenings = Vec::new();
     for (at, step) in script.when.iter().enumerate() {
-        happenings.push(Happening::Step(changes::headline(step)));
-        perform(stage, &cast, step).map_err(|error| format!("when[{at}] ({}): {error}", changes::headline(step)))?;
+        happenings.push(Happening::Step(headline(step)));
+        perform(stage, &cast, step).map_err(|error| format!("when[{at}] ({}): {error}", headline(step)))?;
         happenings.extend(stage.take_happenings());
         if let Some(text) = unsettled(stage, step) {
             happenings.push(Happening::Note { at: stage.now(), text });
@@ -55,7 +57,7 @@ pub fn play_on(script: &Script, stage: &mut impl Stage) -> Result<Played, String
         let ground = claims::Ground { world, cast: &cast, happenings: &happenings };
         script.then.iter().filter_map(|claim| ground.check(&claim.0).err()).collect()
     });
-    Ok(Played { transcript: transcript::tell(&script.story, &happenings), failures, happenings })
+    Ok(Played { transcript: transcript::tell(&script.story, origin, &happenings), failures, happenings })
 }
 
 fn perform(stage: &mut impl Stage, cast: &setting::Cast, step: &Step) -> Result<(), String> {
@@ -93,6 +95,7 @@ fn perform(stage: &mut impl Stage, cast: &setting::Cast, step: &Step) -> Result<
         | Step::Refuse(_)
         | Step::Allow
         | Step::Fault(_)
+        | Step::Overtake(_)
         | Step::CreateNamespace => return stage.with(|world| changes::change(world, cast, step)),
     }
     Ok(())
@@ -100,7 +103,8 @@ fn perform(stage: &mut impl Stage, cast: &setting::Cast, step: &Step) -> Result<
 
 /// What the story says where `settle` did not come to an end.
 fn unsettled(stage: &mut impl Stage, step: &Step) -> Option<String> {
-    let due = stage.next_due().filter(|due| matches!(step, Step::Settle) && *due <= stage.now().saturating_add(QUIET))?;
+    let due =
+        stage.next_due().filter(|due| matches!(step, Step::Settle) && *due <= stage.now().saturating_add(QUIET))?;
     Some(format!("does not settle: something is due again in {}", told(due.saturating_sub(stage.now()))))
 }
 

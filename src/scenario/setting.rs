@@ -147,7 +147,8 @@ pub fn create(world: &mut World, namespace: &str, object: &Value) -> Result<(), 
     let served = world.store.resources().find(|resource| resource.kind == kind && resource.api_version() == version);
     let Some(resource) = served.cloned() else { return Err(format!("the cluster serves no {version} {kind}")) };
     let root = if resource.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", resource.group) };
-    let place = if resource.namespaced { format!("/namespaces/{}", namespace_of(object, namespace)) } else { String::new() };
+    let place =
+        if resource.namespaced { format!("/namespaces/{}", namespace_of(object, namespace)) } else { String::new() };
     let path = format!("{root}/{}{place}/{}", resource.version, resource.plural);
     done(world, Request::new(Method::Post, path).with_body(JSON, object.clone()))
 }

@@ -46,6 +46,9 @@ pub enum Step {
     Allow,
     /// A call of the operator meets a fault: `- fault: {verb: patch, resource: cocoonsets, answer: Conflict}`.
     Fault(Fault),
+    /// Somebody else is faster: right before a call of the operator, another write is carried out:
+    /// `- overtake: {verb: create, resource: pods, delete: {namespace: true}}`.
+    Overtake(Overtake),
     /// The operator dies right after its nth call from now, and starts again: `- crash: {after: 3}`. All but the API
     /// server, the nodes and the registry is lost.
     Crash(Crash),
@@ -298,6 +301,35 @@ pub struct Fault {
     pub times: u32,
     /// The class of the answer (as `explain` names it), or: timeout-before, timeout-after, reset-before, reset-after.
     pub answer: String,
+}
+
+/// A write of somebody else, right before a call of the operator.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Overtake {
+    /// The verb of the call, as in `fault`.
+    pub verb: String,
+    /// Its resource, as in `fault`.
+    #[serde(default)]
+    pub resource: Option<String>,
+    /// Its object.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The nth such call; the next without.
+    #[serde(default = "one")]
+    pub nth: u32,
+    /// So many calls in a row.
+    #[serde(default = "one")]
+    pub times: u32,
+    /// What is patched.
+    #[serde(default)]
+    pub patch: Option<PatchStep>,
+    /// What is annotated.
+    #[serde(default)]
+    pub annotate: Option<Annotate>,
+    /// What is deleted.
+    #[serde(default)]
+    pub delete: Option<Delete>,
 }
 
 fn one() -> u32 {

@@ -4,7 +4,7 @@
 
 use super::happenings::{Happening, PassEnd, PassStory, standing};
 use super::phrases::{Phrase, phrase};
-use super::words::told;
+use super::words::{listed, told};
 use crate::core::action::{Action, Want};
 use crate::core::control::pass::Turn;
 use crate::core::control::wake::Key;
@@ -15,8 +15,8 @@ use std::time::Duration;
 /// Columns of the rule's name.
 const RULE: usize = 26;
 
-/// The whole story.
-pub fn tell(story: &str, happenings: &[Happening]) -> String {
+/// The whole story; time is counted from the origin.
+pub fn tell(story: &str, origin: Duration, happenings: &[Happening]) -> String {
     let keys: BTreeSet<&Key> = happenings
         .iter()
         .filter_map(|happening| match happening {
@@ -31,10 +31,13 @@ pub fn tell(story: &str, happenings: &[Happening]) -> String {
         namespaces: namespaces.len() > 1,
         standing: BTreeMap::new(),
         said: BTreeSet::new(),
+        origin,
+        waiting: None,
     };
     for happening in happenings {
         teller.happening(happening);
     }
+    teller.flush();
     teller.out
 }
 
@@ -48,6 +51,19 @@ struct Teller {
     standing: BTreeMap<(String, Key), BTreeSet<(String, String)>>,
     /// What was said so in this step already.
     said: BTreeSet<(Key, String, String)>,
+    /// When the story begins.
+    origin: Duration,
+    /// What the cluster did last: it may do the same to more than one.
+    waiting: Option<Doing>,
+}
+
+/// Something that the cluster does to several things at once.
+#[derive(PartialEq)]
+struct Doing {
+    at: Duration,
+    actor: String,
+    names: Vec<String>,
+    does: String,
 }
 
 /// Actions of one rule, one after another, with the same kind of answer.
@@ -59,6 +75,7 @@ struct Group<'a> {
 
 impl Teller {
     fn line(&mut self, text: &str) {
+        self.flush();
         self.out.push_str(text.trim_end());
         self.out.push('\n');
     }
@@ -69,9 +86,38 @@ impl Teller {
                 self.said.clear();
                 self.line(&format!("\n── {text}"));
             }
-            Happening::World { at, actor, text } => self.line(&format!("{:>7}  {actor}: {text}", told(*at))),
-            Happening::Note { at, text } => self.line(&format!("{:>7}  {text}", told(*at))),
+            Happening::World { at, actor, text } => self.world(*at, actor, text),
+            Happening::Note { at, text } => {
+                let at = self.time(*at);
+                self.line(&format!("{at:>7}  {text}"));
+            }
             Happening::Pass(pass) => self.pass(pass),
+        }
+    }
+
+    fn time(&self, at: Duration) -> String {
+        told(at.saturating_sub(self.origin))
+    }
+
+    fn world(&mut self, at: Duration, actor: &str, text: &str) {
+        let (name, does) = text.split_once(' ').unwrap_or((text, ""));
+        if let Some(doing) = self.waiting.as_mut().filter(|doing| doing.at == at && doing.actor == actor)
+            && doing.does == does
+        {
+            if !doing.names.iter().any(|known| known == name) {
+                doing.names.push(name.to_owned());
+            }
+            return;
+        }
+        self.flush();
+        let (actor, does) = (actor.to_owned(), does.to_owned());
+        self.waiting = Some(Doing { at, actor, names: vec![name.to_owned()], does });
+    }
+
+    fn flush(&mut self) {
+        if let Some(Doing { at, actor, names, does }) = self.waiting.take() {
+            let at = self.time(at);
+            self.line(&format!("{at:>7}  {actor}: {} {does}", listed(&names)));
         }
     }
 
@@ -80,7 +126,10 @@ impl Teller {
             self.turn(pass, turn);
         }
         match &pass.end {
-            PassEnd::Crashed => self.line(&format!("{:>7}  the operator dies", told(pass.at))),
+            PassEnd::Crashed => {
+                let at = self.time(pass.at);
+                self.line(&format!("{at:>7}  the operator dies"));
+            }
             PassEnd::GaveUp(because) => {
                 self.header(pass, "gave up", because);
             }
@@ -119,7 +168,8 @@ impl Teller {
         } else if self.many {
             who.push_str(&format!("{}  ", pass.key.name));
         }
-        self.line(&format!("{:>7}  {who}{rule:<RULE$}  {because}", told(pass.at)));
+        let at = self.time(pass.at);
+        self.line(&format!("{at:>7}  {who}{rule:<RULE$}  {because}"));
     }
 
     /// What it now waits for, and what it says without doing anything; only what is new.

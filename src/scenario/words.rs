@@ -24,20 +24,20 @@ impl Span {
         }
         let mut total = SignedDuration::ZERO;
         while !rest.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(expected)?;
+            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(expected)?;
             let (number, after) = rest.split_at(digits);
             let unit = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
             let (unit, after) = after.split_at(unit);
-            let number: i64 = number.parse().map_err(|_| expected())?;
-            let millis: i64 = match unit {
-                "ms" => 1,
-                "s" => 1_000,
-                "m" => 60_000,
-                "h" => 3_600_000,
-                "d" => 86_400_000,
+            let number: f64 = number.parse().map_err(|_| expected())?;
+            let seconds = match unit {
+                "ms" => 0.001,
+                "s" => 1.0,
+                "m" => 60.0,
+                "h" => 3_600.0,
+                "d" => 86_400.0,
                 _ => return Err(expected()),
             };
-            let part = number.checked_mul(millis).map(SignedDuration::from_millis).ok_or_else(expected)?;
+            let part = SignedDuration::try_from_secs_f64(number * seconds).map_err(|_| expected())?;
             total = total.checked_add(part).ok_or_else(expected)?;
             rest = after;
         }
@@ -64,7 +64,7 @@ impl JsonSchema for Span {
         schemars::json_schema!({
             "description": "A span of time: 30s, 2m, 1h30m, 500ms; where a clock jumps it may be negative.",
             "type": "string",
-            "pattern": r"^[+-]?(\d+(ms|s|m|h|d))+$",
+            "pattern": r"^[+-]?(\d+(\.\d+)?(ms|s|m|h|d))+$",
         })
     }
 }
@@ -96,5 +96,16 @@ pub fn told(span: Duration) -> String {
 /// Quantities by name; a number is as good as its text.
 pub fn quantity_map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
     let map = BTreeMap::<String, serde_json::Value>::deserialize(deserializer)?;
-    Ok(map.into_iter().map(|(key, value)| (key, value.as_str().map_or_else(|| value.to_string(), str::to_owned))).collect())
+    Ok(map
+        .into_iter()
+        .map(|(key, value)| (key, value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        .collect())
+}
+
+/// Names in a line: all of a few, the ends of many.
+pub fn listed(names: &[String]) -> String {
+    match names {
+        [first, second, .., last] if names.len() > 4 => format!("{first}, {second} … {last} ({})", names.len()),
+        _ => names.join(", "),
+    }
 }

@@ -179,7 +179,8 @@ impl Registry {
                 Reply::Http { status: 202, retry_after: None, body: Vec::new(), digest: None }
             }
             Verb::RegistryHead | Verb::RegistryGet => {
-                let body = if verb == Verb::RegistryGet { manifest(snapshot).to_string().into_bytes() } else { Vec::new() };
+                let body =
+                    if verb == Verb::RegistryGet { manifest(snapshot).to_string().into_bytes() } else { Vec::new() };
                 Reply::Http { status: 200, retry_after: None, body, digest: Some(snapshot.digest.clone()) }
             }
             Verb::Get | Verb::List | Verb::Watch | Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => {

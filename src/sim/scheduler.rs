@@ -35,7 +35,9 @@ impl Scheduler {
     /// Takes in what has changed; none where the changes are not known.
     pub(super) fn look(&mut self, pods: Option<&[WatchEvent]>, nodes_changed: bool, now: Timestamp) {
         let matters = |event: &WatchEvent| {
-            event.kind == WatchKind::Deleted || text(&event.object, "/spec/nodeName").is_empty() || finished(&event.object)
+            event.kind == WatchKind::Deleted
+                || text(&event.object, "/spec/nodeName").is_empty()
+                || finished(&event.object)
         };
         if nodes_changed || pods.is_none_or(|events| events.iter().any(matters)) {
             self.due = Some(now);
@@ -113,7 +115,11 @@ fn no_node(nodes: usize, reasons: &BTreeMap<String, usize>, may_preempt: usize) 
         helps.push(format!("{} Preemption is not helpful for scheduling", nodes - may_preempt));
     }
     helps.sort();
-    format!("0/{nodes} nodes are available: {}. preemption: 0/{nodes} nodes are available: {}.", list.join(", "), helps.join(", "))
+    format!(
+        "0/{nodes} nodes are available: {}. preemption: 0/{nodes} nodes are available: {}.",
+        list.join(", "),
+        helps.join(", ")
+    )
 }
 
 fn rooms(store: &Store) -> Vec<Room<'_>> {
@@ -182,9 +188,10 @@ fn untolerated<'a>(node: &'a Value, pod: &Value) -> Option<&'a Value> {
             && ((key.is_empty() && exists) || key == text(taint, "/key"))
             && (exists || text(toleration, "/value") == text(taint, "/value"))
     };
-    list(node, "/spec/taints").iter().filter(|taint| EFFECTS.contains(&text(taint, "/effect"))).find(|taint| {
-        !list(pod, "/spec/tolerations").iter().any(|toleration| tolerates(toleration, taint))
-    })
+    list(node, "/spec/taints")
+        .iter()
+        .filter(|taint| EFFECTS.contains(&text(taint, "/effect")))
+        .find(|taint| !list(pod, "/spec/tolerations").iter().any(|toleration| tolerates(toleration, taint)))
 }
 
 fn label<'a>(node: &'a Value, key: &str) -> Option<&'a str> {
@@ -211,9 +218,7 @@ fn preference(node: &Value, pod: &Value) -> i64 {
 fn fits(node: &Value, term: &Value) -> bool {
     let (labels, fields) = (list(term, "/matchExpressions"), list(term, "/matchFields"));
     let by_label = |one: &Value| meets(one, label(node, text(one, "/key")));
-    let by_field = |one: &Value| {
-        meets(one, Some(meta(node, "name")).filter(|_| text(one, "/key") == "metadata.name"))
-    };
+    let by_field = |one: &Value| meets(one, Some(meta(node, "name")).filter(|_| text(one, "/key") == "metadata.name"));
     !(labels.is_empty() && fields.is_empty()) && labels.iter().all(by_label) && fields.iter().all(by_field)
 }
 

@@ -82,7 +82,9 @@ fn a_generation_alone_is_echoed_in_one_patch() {
 
 #[test]
 fn a_deleted_pod_leaves_latest_as_its_policy_has_it() {
-    for (policy, name, leaves) in [("always", "demo-1", true), ("main-only", "demo-1", false), ("never", "demo-0", false)] {
+    for (policy, name, leaves) in
+        [("always", "demo-1", true), ("main-only", "demo-1", false), ("never", "demo-0", false)]
+    {
         let mut world = world(&["node-a"]);
         let set = json!({"apiVersion": "cocoonset.cocoonstack.io/v1", "kind": "CocoonSet", "name": "demo", "uid": "u"});
         let mut made = pod(name, &[("cocoonset.cocoonstack.io/snapshot-policy", policy)]);
@@ -124,7 +126,10 @@ fn the_object_stays_for_as_long_as_its_snapshot_is_pushed() {
     let told = pass(&mut world, 60);
     assert_eq!(lines(&told), ["+142 node-a: demo-0 is pushed as latest", "+143 node-a: demo-0 is gone"]);
     assert!(get(&world, "demo-0").is_none());
-    assert_eq!(world.registry.get("vk-ns-demo-0", "latest").and_then(|s| s.base_image.as_deref()), Some("ghcr.io/x/y:1"));
+    assert_eq!(
+        world.registry.get("vk-ns-demo-0", "latest").and_then(|s| s.base_image.as_deref()),
+        Some("ghcr.io/x/y:1")
+    );
 }
 
 #[test]
@@ -149,7 +154,10 @@ fn a_failed_boot_says_failed_and_is_tried_again() {
     assert_eq!(state(&world, "demo-0"), "failed");
     assert_eq!(annotation(&world, "demo-0", "vm.cocoonstack.io/lifecycle-state-message"), "no disk");
     let pod = get(&world, "demo-0").expect("the pod");
-    assert_eq!((pod["status"]["phase"].as_str(), pod["status"]["reason"].as_str()), (Some("Pending"), Some("ProviderFailed")));
+    assert_eq!(
+        (pod["status"]["phase"].as_str(), pod["status"]["reason"].as_str()),
+        (Some("Pending"), Some("ProviderFailed"))
+    );
     pass(&mut world, 60);
     assert_eq!(state(&world, "demo-0"), "ready");
     assert_eq!(annotation(&world, "demo-0", "vm.cocoonstack.io/lifecycle-state-message"), "");
@@ -180,7 +188,11 @@ fn a_leftover_tag_turns_a_fresh_create_into_a_restore() {
     let told = pass(&mut world, 20);
     assert!(lines(&told).contains(&"+0 node-a: demo-0 is restored from its hibernate snapshot".to_owned()));
     assert_eq!(state(&world, "demo-0"), "ready");
-    assert_eq!(annotation(&world, "demo-0", "vm.cocoonstack.io/restore-from-hibernate"), "", "the mark is in memory only");
+    assert_eq!(
+        annotation(&world, "demo-0", "vm.cocoonstack.io/restore-from-hibernate"),
+        "",
+        "the mark is in memory only"
+    );
     assert!(world.registry.get("vk-ns-demo-0", "hibernate").is_some(), "the agent never deletes the tag");
 }
 
@@ -225,7 +237,11 @@ fn a_fork_needs_its_source_on_the_node() {
 #[test]
 fn an_unmanaged_pod_needs_its_id_and_ip() {
     let mut world = world(&["node-a"]);
-    let given = [("cocoonset.cocoonstack.io/managed", ""), ("vm.cocoonstack.io/id", "ext-7"), ("vm.cocoonstack.io/ip", "10.9.9.9")];
+    let given = [
+        ("cocoonset.cocoonstack.io/managed", ""),
+        ("vm.cocoonstack.io/id", "ext-7"),
+        ("vm.cocoonstack.io/ip", "10.9.9.9"),
+    ];
     create(&mut world, pod("demo-ext", &given));
     create(&mut world, pod("demo-bad", &given[..1]));
     pass(&mut world, 0);
@@ -256,10 +272,7 @@ fn a_deletion_during_a_boot_waits_for_it() {
     pass(&mut world, 1);
     delete(&mut world, "demo-0");
     let told = pass(&mut world, 20);
-    assert_eq!(
-        lines(&told),
-        ["+3 node-a: demo-0 runs", "+3 node-a: demo-0 stops", "+4 node-a: demo-0 is gone"]
-    );
+    assert_eq!(lines(&told), ["+3 node-a: demo-0 runs", "+3 node-a: demo-0 stops", "+4 node-a: demo-0 is gone"]);
 }
 
 #[test]

@@ -78,7 +78,8 @@ pub fn delete(world: &mut World, name: &str) {
 
 pub fn annotate(world: &mut World, name: &str, key: &str, value: Value) {
     let body = json!({"metadata": {"annotations": {key: value}}});
-    let request = Request::new(Method::Patch, format!("/api/v1/namespaces/ns/pods/{name}")).with_body(MERGE_PATCH, body);
+    let request =
+        Request::new(Method::Patch, format!("/api/v1/namespaces/ns/pods/{name}")).with_body(MERGE_PATCH, body);
     assert_eq!(status_of(&world.api("admin", &request)), 200);
 }
 

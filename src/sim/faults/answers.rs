@@ -42,7 +42,8 @@ struct At<'a> {
 
 impl At<'_> {
     fn api(&self, class: Class) -> Option<Reply> {
-        let (create, named) = (self.verb == Verb::Create, !matches!(self.verb, Verb::List | Verb::Watch | Verb::Create));
+        let (create, named) =
+            (self.verb == Verb::Create, !matches!(self.verb, Verb::List | Verb::Watch | Verb::Create));
         let (update, writes) = (matches!(self.verb, Verb::Update | Verb::Patch), self.verb.writes());
         Some(match class {
             Class::Done => self.done(),
@@ -101,11 +102,14 @@ impl At<'_> {
 
     fn done(&self) -> Reply {
         match self.verb {
-            Verb::List => {
-                Reply::json(200, &json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": []}))
-            }
+            Verb::List => Reply::json(
+                200,
+                &json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": []}),
+            ),
             Verb::Watch => text(200, ""),
-            Verb::Delete => Reply::json(200, &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})),
+            Verb::Delete => {
+                Reply::json(200, &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}))
+            }
             _ => Reply::json(200, &json!({"metadata": {"name": self.object}})),
         }
     }

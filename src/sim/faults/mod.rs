@@ -6,7 +6,7 @@ mod answers;
 pub use answers::{answer, reply_of_class};
 
 use super::store::About;
-use crate::core::wire::{Reply, Verb};
+use crate::core::wire::{Reply, Request, Verb};
 use std::collections::BTreeMap;
 
 /// Which requests a fault is about. An absent part fits everything.
@@ -25,7 +25,12 @@ pub struct Pattern {
 impl Pattern {
     /// Requests of the operator for this, of this kind.
     pub fn of(verb: Verb, kind: &str) -> Self {
-        Self { user: Some(super::world::OPERATOR.to_owned()), verb: Some(verb), kind: Some(kind.to_owned()), name: None }
+        Self {
+            user: Some(super::world::OPERATOR.to_owned()),
+            verb: Some(verb),
+            kind: Some(kind.to_owned()),
+            name: None,
+        }
     }
     /// Only those about this name.
     #[must_use]
@@ -60,6 +65,8 @@ pub enum What {
     },
     /// It is carried out, and the connection breaks before the answer.
     ResetAfter,
+    /// Somebody else's request is carried out just before it: another writer.
+    Overtaken(Box<Request>),
 }
 
 /// A fault and the requests that it meets.

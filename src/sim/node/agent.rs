@@ -32,7 +32,9 @@ impl Nodes {
     /// Begins the first step of a stage, or ends a stage that has none.
     pub(super) fn enter(&mut self, site: &mut Site<'_>, uid: &str, stage: Stage) {
         let first = match &stage {
-            Stage::Bringing { steps, .. } | Stage::Settling { steps } | Stage::Leaving { steps } => steps.front().copied(),
+            Stage::Bringing { steps, .. } | Stage::Settling { steps } | Stage::Leaving { steps } => {
+                steps.front().copied()
+            }
             Stage::Waiting | Stage::Resting => None,
         };
         let Some(pod) = self.pods.get_mut(uid) else { return };
@@ -71,8 +73,7 @@ impl Nodes {
     pub(super) fn stop_agent(&mut self, node: &str) {
         let Some(held) = self.nodes.get_mut(node) else { return };
         held.up = false;
-        let uids: Vec<String> =
-            self.pods.values().filter(|pod| pod.node == node).map(|pod| pod.uid.clone()).collect();
+        let uids: Vec<String> = self.pods.values().filter(|pod| pod.node == node).map(|pod| pod.uid.clone()).collect();
         for uid in uids {
             self.forget(&uid);
         }

@@ -250,9 +250,11 @@ impl Nodes {
     /// The work with this pod that is planned for the next time: after a step's duration, or never if it hangs.
     fn plan_step(&mut self, uid: &str, step: Step) {
         let Some(pod) = self.pods.get(uid) else { return };
-        let special = self.injections.iter_mut().rev().find(|one| {
-            matches!(one.effect, Effect::Takes(_) | Effect::Hangs) && one.fits(pod, step)
-        });
+        let special = self
+            .injections
+            .iter_mut()
+            .rev()
+            .find(|one| matches!(one.effect, Effect::Takes(_) | Effect::Hangs) && one.fits(pod, step));
         let takes = match special {
             Some(one) => {
                 one.used();

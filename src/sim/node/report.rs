@@ -176,7 +176,8 @@ impl Nodes {
     pub(super) fn reconcile(&mut self, site: &mut Site<'_>, uid: &str) {
         let Some(pod) = self.pods.get(uid) else { return };
         let Some(object) = site.store.by_uid(uid) else { return };
-        let (unsaid, runtime, status) = (pod.unsaid > 0, self.runtime_differs(pod, object), status_differs(pod, object));
+        let (unsaid, runtime, status) =
+            (pod.unsaid > 0, self.runtime_differs(pod, object), status_differs(pod, object));
         let published = pod.status.clone();
         if unsaid {
             self.flush(site, uid);
@@ -204,9 +205,11 @@ impl Nodes {
 /// The agent compares what it speaks of: phase, address, and its own conditions.
 fn status_differs(pod: &Pod, object: &Value) -> bool {
     let Some(said) = &pod.status else { return false };
-    let same = |pointer: &str| said.pointer(pointer).and_then(Value::as_str).is_none_or(|want| {
-        want == object.pointer(&format!("/status{pointer}")).and_then(Value::as_str).unwrap_or("")
-    });
+    let same = |pointer: &str| {
+        said.pointer(pointer).and_then(Value::as_str).is_none_or(|want| {
+            want == object.pointer(&format!("/status{pointer}")).and_then(Value::as_str).unwrap_or("")
+        })
+    };
     let condition = |status: Option<&Value>, kind: &str| {
         let list = status.and_then(|status| status.get("conditions")).and_then(Value::as_array);
         let one = list.into_iter().flatten().find(|one| text(one, "/type") == kind);

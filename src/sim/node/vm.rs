@@ -67,9 +67,8 @@ impl Nodes {
 
     /// Plans a look at every pod that this VM stands for.
     fn miss(&mut self, node: &str, vm: &str) {
-        let of_vm = |pod: &&Pod| {
-            pod.node == node && pod.vm == vm && pod.has_vm && !matches!(pod.stage, Stage::Leaving { .. })
-        };
+        let of_vm =
+            |pod: &&Pod| pod.node == node && pod.vm == vm && pod.has_vm && !matches!(pod.stage, Stage::Leaving { .. });
         let uids: Vec<String> = self.pods.values().filter(of_vm).map(|pod| pod.uid.clone()).collect();
         for uid in uids {
             self.agenda.plan_once(Work::Look(uid), later(self.now, NOTICE));

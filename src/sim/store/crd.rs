@@ -18,9 +18,7 @@ pub(super) fn establish(crd: &mut Value, now: Timestamp) {
         .collect();
     let old = crd.pointer("/status/conditions/0/lastTransitionTime").cloned();
     let at = old.unwrap_or_else(|| stamp(now));
-    let condition = |kind: &str, reason: &str, message: &str| {
-        json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": at})
-    };
+    let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": at});
     crd["status"] = json!({
         "acceptedNames": names,
         "storedVersions": stored,

@@ -18,7 +18,10 @@ pub(super) fn decode(call: &Call<'_>) -> Result<Value, Refused> {
         Value::String(raw) => return Err(malformed(&resource.kind, raw)),
         Value::Object(_) => call.request.body.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-            return Err(bad_request(&format!("the object provided is unrecognized (must be of type {})", resource.kind)));
+            return Err(bad_request(&format!(
+                "the object provided is unrecognized (must be of type {})",
+                resource.kind
+            )));
         }
     };
     let (version, kind) = (text(&body, "/apiVersion").to_owned(), text(&body, "/kind").to_owned());
@@ -90,7 +93,9 @@ impl Store {
     fn check_new(&mut self, call: &Call<'_>, object: &mut Value) -> Result<(), Refused> {
         let (target, stated) = (&call.target.namespace, meta(object, "namespace"));
         if !stated.is_empty() && stated != target {
-            return Err(bad_request("the namespace of the provided object does not match the namespace sent on the request"));
+            return Err(bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
         }
         if call.resource().namespaced && target.is_empty() {
             return Err(say::method_not_allowed());
@@ -195,7 +200,10 @@ impl Store {
         child_mut(&mut pod, "spec").insert("nodeName".to_owned(), Value::from(node));
         pods::set_condition(&mut pod, json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now}));
         self.commit(&key, pod);
-        Ok(StoreReply::json(201, json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})))
+        Ok(StoreReply::json(
+            201,
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+        ))
     }
 
     /// POST of an Eviction: a deletion that rules of admission (a PodDisruptionBudget) may refuse.
@@ -207,7 +215,10 @@ impl Store {
         let options = call.request.body.get("deleteOptions").cloned().unwrap_or_default();
         let options = super::delete::Options::of(&options, call);
         self.delete_object(call.resource(), &call.key(), &options)?;
-        Ok(StoreReply::json(201, json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})))
+        Ok(StoreReply::json(
+            201,
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+        ))
     }
 }
 

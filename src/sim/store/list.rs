@@ -68,7 +68,8 @@ impl Store {
                 meta.insert("remainingItemCount".to_owned(), json!(left));
             }
         }
-        let items: Vec<Value> = fitting.iter().take(page).map(|(_, object)| item(object, resource.is_custom())).collect();
+        let items: Vec<Value> =
+            fitting.iter().take(page).map(|(_, object)| item(object, resource.is_custom())).collect();
         Ok(StoreReply::json(
             200,
             json!({"apiVersion": resource.api_version(), "kind": resource.list_kind, "metadata": meta, "items": items}),
@@ -138,10 +139,8 @@ fn item(object: &Arc<Value>, custom: bool) -> Value {
 fn token(version: i128, last: &Key, in_namespace: bool) -> String {
     let prefix = if in_namespace { String::new() } else { format!("{}/", last.namespace) };
     let start = format!("{prefix}{}\u{0}", last.name);
-    URL_SAFE_NO_PAD.encode(format!(
-        "{{\"v\":\"meta.k8s.io/v1\",\"rv\":{version},\"start\":{}}}",
-        super::reply::quoted(&start)
-    ))
+    URL_SAFE_NO_PAD
+        .encode(format!("{{\"v\":\"meta.k8s.io/v1\",\"rv\":{version},\"start\":{}}}", super::reply::quoted(&start)))
 }
 
 fn read_token(text: &str) -> Option<(i128, (String, String))> {

@@ -4,8 +4,8 @@
 
 mod admission;
 mod controllers;
-mod create;
 mod crd;
+mod create;
 mod delete;
 mod list;
 mod log;
@@ -127,8 +127,7 @@ impl Store {
         }
         let one = format!("{path}/{}", objects::meta(crd, "name"));
         let spec = json!({"spec": crd.get("spec").cloned().unwrap_or_default()});
-        let patch = Request::new(crate::core::wire::Method::Patch, one)
-            .with_body(crate::core::wire::MERGE_PATCH, spec);
+        let patch = Request::new(crate::core::wire::Method::Patch, one).with_body(crate::core::wire::MERGE_PATCH, spec);
         self.handle_as(SYSTEM, &patch)
     }
 

@@ -102,7 +102,8 @@ impl Store {
             _ => Verb::Delete,
         };
         let call = Call { user: "", request, target, verb: "" };
-        let own = if call.target.name.is_empty() { super::objects::meta(&request.body, "name") } else { &call.target.name };
+        let own =
+            if call.target.name.is_empty() { super::objects::meta(&request.body, "name") } else { &call.target.name };
         Some(About {
             verb,
             kind: call.resource_and_subresource(),
@@ -143,11 +144,7 @@ impl Store {
     }
 
     /// The request with what it is about, once it has passed authentication, flow control and authorization.
-    pub(super) fn admit<'a>(
-        &mut self,
-        user: &'a str,
-        request: &'a Request,
-    ) -> Result<Call<'a>, status_error::Refused> {
+    pub(super) fn admit<'a>(&mut self, user: &'a str, request: &'a Request) -> Result<Call<'a>, status_error::Refused> {
         let target = self.resolve(&request.path).ok_or_else(no_such_path)?;
         let verb = verb(request, !target.name.is_empty());
         let call = Call { user, request, target, verb };

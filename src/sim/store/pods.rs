@@ -71,7 +71,8 @@ fn default_container(container: &mut Map<String, Value>) {
 }
 
 fn default_probe(probe: &mut Map<String, Value>) {
-    for (field, value) in [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
+    for (field, value) in
+        [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
     {
         probe.entry(field).or_insert(json!(value));
     }
@@ -188,13 +189,17 @@ pub(super) fn update_errors(current: &Value, proposed: &Value) -> Vec<FieldError
         }
         spec
     };
-    let tolerations = |pod: &Value| pod.pointer("/spec/tolerations").and_then(Value::as_array).cloned().unwrap_or_default();
+    let tolerations =
+        |pod: &Value| pod.pointer("/spec/tolerations").and_then(Value::as_array).cloned().unwrap_or_default();
     let new = tolerations(proposed);
     if fixed(current) != fixed(proposed) {
         return vec![FieldError::forbidden("spec", IMMUTABLE)];
     }
     if !tolerations(current).iter().all(|old| new.contains(old)) {
-        return vec![FieldError::forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
+        return vec![FieldError::forbidden(
+            "spec.tolerations",
+            "existing toleration can not be modified except its tolerationSeconds",
+        )];
     }
     Vec::new()
 }

@@ -5,7 +5,9 @@ use serde_json::Value;
 /// A quantity in thousandths; none if it is no quantity.
 pub(super) fn parse(value: &Value) -> Option<i128> {
     match value {
-        Value::Number(number) => number.as_i64().map(|whole| i128::from(whole) * 1000).or_else(|| parse_text(&number.to_string())),
+        Value::Number(number) => {
+            number.as_i64().map(|whole| i128::from(whole) * 1000).or_else(|| parse_text(&number.to_string()))
+        }
         Value::String(text) => parse_text(text),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
@@ -30,7 +32,8 @@ fn parse_text(text: &str) -> Option<i128> {
     let shift = exponent.checked_sub(scale)?;
     let power = 10_i128.checked_pow(shift.unsigned_abs())?;
     // What is smaller than a thousandth counts as one, as the real parser rounds up.
-    let scaled = if shift >= 0 { value.checked_mul(power)? } else { value.checked_add(power - 1)?.checked_div(power)? };
+    let scaled =
+        if shift >= 0 { value.checked_mul(power)? } else { value.checked_add(power - 1)?.checked_div(power)? };
     Some(sign * scaled)
 }
 
@@ -86,7 +89,9 @@ mod tests {
 
     #[test]
     fn quantities_are_read_and_written_as_the_server_does() {
-        for (text, thousandths) in [("100m", 100), ("2", 2000), ("1.5", 1500), ("1Ki", 1_024_000), ("1e3", 1_000_000), ("5n", 1)] {
+        for (text, thousandths) in
+            [("100m", 100), ("2", 2000), ("1.5", 1500), ("1Ki", 1_024_000), ("1e3", 1_000_000), ("5n", 1)]
+        {
             assert_eq!(parse(&json!(text)), Some(thousandths), "{text}");
         }
         assert_eq!(parse(&json!(3)), Some(3000));

@@ -77,7 +77,15 @@ const ROWS: &[Row] = &[
     ("", "v1", "secrets", "Secret", true, false, false),
     ("", "v1", "serviceaccounts", "ServiceAccount", true, false, false),
     ("", "v1", "services", "Service", true, true, false),
-    ("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", false, true, true),
+    (
+        "admissionregistration.k8s.io",
+        "v1",
+        "validatingadmissionpolicies",
+        "ValidatingAdmissionPolicy",
+        false,
+        true,
+        true,
+    ),
     (
         "admissionregistration.k8s.io",
         "v1",

@@ -42,7 +42,9 @@ impl Selector {
                 Some((field, value)) => (field, Test::IsNot(vec![value.to_owned()])),
                 None => match part.split_once("==").or_else(|| part.split_once('=')) {
                     Some((field, value)) => (field, Test::Is(vec![value.to_owned()])),
-                    None => return Err(bad_request(&format!("invalid selector: '{fields}'; can't understand '{part}'"))),
+                    None => {
+                        return Err(bad_request(&format!("invalid selector: '{fields}'; can't understand '{part}'")));
+                    }
                 },
             };
             if !is_supported(resource, field) {
@@ -104,10 +106,14 @@ fn label_test(part: &str) -> Option<(String, Test)> {
     if let Some(key) = part.strip_prefix('!') {
         return Some((key.trim().to_owned(), Test::Missing));
     }
-    if let Some((key, list)) = part.split_once(" notin ").or_else(|| part.split_once(" notin(").map(|_| split_word(part, "notin"))) {
+    if let Some((key, list)) =
+        part.split_once(" notin ").or_else(|| part.split_once(" notin(").map(|_| split_word(part, "notin")))
+    {
         return Some((key.trim().to_owned(), Test::IsNot(values(list)?)));
     }
-    if let Some((key, list)) = part.split_once(" in ").or_else(|| part.split_once(" in(").map(|_| split_word(part, "in"))) {
+    if let Some((key, list)) =
+        part.split_once(" in ").or_else(|| part.split_once(" in(").map(|_| split_word(part, "in")))
+    {
         return Some((key.trim().to_owned(), Test::Is(values(list)?)));
     }
     if let Some((key, value)) = part.split_once("!=") {
@@ -128,7 +134,14 @@ fn split_word<'a>(part: &'a str, word: &str) -> (&'a str, &'a str) {
 
 fn is_supported(resource: &Resource, field: &str) -> bool {
     let more: &[&str] = match resource.plural.as_str() {
-        "pods" => &["spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase", "status.podIP"],
+        "pods" => &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "status.phase",
+            "status.podIP",
+        ],
         "namespaces" => &["status.phase"],
         "secrets" => &["type"],
         "nodes" => &["spec.unschedulable"],

@@ -17,9 +17,13 @@ enum Lists {
 /// which carry no key, are atomic.
 fn lists(field: &str) -> Lists {
     match field {
-        "containers" | "initContainers" | "ephemeralContainers" | "volumes" | "env" | "imagePullSecrets" | "secrets" => {
-            Lists::Keyed("name")
-        }
+        "containers"
+        | "initContainers"
+        | "ephemeralContainers"
+        | "volumes"
+        | "env"
+        | "imagePullSecrets"
+        | "secrets" => Lists::Keyed("name"),
         "ownerReferences" => Lists::Keyed("uid"),
         "conditions" | "addresses" => Lists::Keyed("type"),
         "ports" => Lists::Keyed("containerPort"),

@@ -30,7 +30,9 @@ impl Store {
         }
         let namespace = meta(&proposed, "namespace");
         if !namespace.is_empty() && namespace != call.target.namespace {
-            return Err(bad_request("the namespace of the provided object does not match the namespace sent on the request"));
+            return Err(bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
         }
         let current = self.current(call)?;
         let uid = meta(&proposed, "uid");
@@ -154,7 +156,8 @@ impl Store {
             return false;
         }
         let grace = proposed.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
-        let held_by_spec = proposed.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+        let held_by_spec =
+            proposed.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
         (!resource.is_pod() || grace == 0) && (!resource.is_namespace() || !held_by_spec)
     }
 }
@@ -233,8 +236,15 @@ fn keep_what_is_not_ours_to_change(resource: &Resource, subresource: &str, curre
     keep(proposed, "apiVersion");
     keep(proposed, "kind");
     const SERVER_SET: [&str; 9] = [
-        "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
-        "deletionGracePeriodSeconds", "generateName",
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generateName",
     ];
     for field in SERVER_SET {
         let value = current.get("metadata").and_then(|meta| meta.get(field)).cloned().unwrap_or_default();

@@ -18,7 +18,13 @@ pub(in super::super) type Charges = Vec<(String, Amounts)>;
 
 /// Resources that every container has to name under a quota on them.
 const PER_CONTAINER: [&str; 8] = [
-    "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory", "ephemeral-storage",
+    "cpu",
+    "memory",
+    "requests.cpu",
+    "requests.memory",
+    "limits.cpu",
+    "limits.memory",
+    "ephemeral-storage",
     "requests.ephemeral-storage",
 ];
 
@@ -81,8 +87,11 @@ pub(in super::super) fn admit(store: &Store, call: &Call<'_>, object: &Value) ->
         if let Some(missing) = unspecified(&resource, object, hard) {
             return refuse(format!("failed quota: {name}: must specify {missing}"));
         }
-        let asked: Amounts =
-            hard.keys().filter_map(|key| Some((key.clone(), usage(&resource, object, key)?))).filter(|(_, n)| *n != 0).collect();
+        let asked: Amounts = hard
+            .keys()
+            .filter_map(|key| Some((key.clone(), usage(&resource, object, key)?)))
+            .filter(|(_, n)| *n != 0)
+            .collect();
         let used = |key: &str| quota.pointer("/status/used").and_then(|used| used.get(key)).and_then(parse);
         let unknown: Vec<&str> = asked.keys().map(String::as_str).filter(|key| used(key).is_none()).collect();
         if !unknown.is_empty() {

@@ -73,11 +73,7 @@ impl Store {
 
     fn delete_as_collector(&mut self, key: &Key, uid: &str, policy: &str) {
         let Some(resource) = self.resource(&key.resource) else { return };
-        let options = Options {
-            propagation: Some(policy.to_owned()),
-            uid: Some(uid.to_owned()),
-            ..Options::default()
-        };
+        let options = Options { propagation: Some(policy.to_owned()), uid: Some(uid.to_owned()), ..Options::default() };
         // The only refusal is a uid that has changed meanwhile, and then there is nothing to delete.
         self.delete_object(&resource, key, &options).ok();
     }
@@ -97,7 +93,8 @@ impl Store {
         for dependent in self.dependents(uid) {
             let Some(key) = self.key_of(&dependent) else { continue };
             self.modify(&key.resource, &key.namespace, &key.name, |object| {
-                let kept: Vec<Value> = owners(object).iter().filter(|owner| text(owner, "/uid") != uid).cloned().collect();
+                let kept: Vec<Value> =
+                    owners(object).iter().filter(|owner| text(owner, "/uid") != uid).cloned().collect();
                 set_meta(object, "ownerReferences", Value::Array(kept));
             });
         }

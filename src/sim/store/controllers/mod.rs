@@ -175,7 +175,8 @@ impl Store {
     fn notice_quota(&mut self, entry: &Entry) {
         let namespace = entry.key.namespace.clone();
         if entry.key.resource == "resourcequotas" {
-            let spec = |object: &Option<std::sync::Arc<super::Value>>| object.as_ref().and_then(|o| o.get("spec").cloned());
+            let spec =
+                |object: &Option<std::sync::Arc<super::Value>>| object.as_ref().and_then(|o| o.get("spec").cloned());
             if entry.after.is_some() && spec(&entry.before) != spec(&entry.after) {
                 self.schedule(Work::Quota(namespace, entry.key.name.clone()), QUOTA_DELAY);
             }

@@ -35,7 +35,9 @@ impl Store {
 
     /// One look at a terminating namespace.
     pub(super) fn sync_namespace(&mut self, name: &str) {
-        let Some(namespace) = self.get("namespaces", "", name).filter(|namespace| is_deleting(namespace)) else { return };
+        let Some(namespace) = self.get("namespaces", "", name).filter(|namespace| is_deleting(namespace)) else {
+            return;
+        };
         if namespace.pointer("/spec/finalizers").and_then(Value::as_array).is_none_or(Vec::is_empty) {
             return self.finalize_namespace(name);
         }
@@ -61,7 +63,7 @@ impl Store {
         if done {
             self.finalize_namespace(name);
         } else {
-    self.schedule(Work::Namespace(name.to_owned()), SignedDuration::from_secs(again));
+            self.schedule(Work::Namespace(name.to_owned()), SignedDuration::from_secs(again));
         }
     }
 
@@ -123,7 +125,10 @@ impl Store {
     fn report(&mut self, name: &str, remains: &Remains) {
         let now = stamp(self.now);
         let list = |all: &BTreeMap<String, usize>, word: &str| {
-            all.iter().map(|(what, count)| format!("{what} {word} {count} resource instances")).collect::<Vec<_>>().join(", ")
+            all.iter()
+                .map(|(what, count)| format!("{what} {word} {count} resource instances"))
+                .collect::<Vec<_>>()
+                .join(", ")
         };
         let content = if remains.objects.is_empty() {
             ("False", "ContentRemoved", "All content successfully removed".to_owned())
@@ -153,9 +158,13 @@ impl Store {
         ];
         self.modify("namespaces", "", name, |namespace| {
             for (kind, (status, reason, message)) in wanted {
-                put_condition(namespace, kind, json!({
-                    "type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now,
-                }));
+                put_condition(
+                    namespace,
+                    kind,
+                    json!({
+                        "type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now,
+                    }),
+                );
             }
         });
     }

@@ -64,7 +64,10 @@ impl Walk<'_> {
 
     fn has_type(&mut self, schema: &Value, value: &Value, place: &Place) -> bool {
         if flag(schema, "x-kubernetes-int-or-string") {
-            return value.is_string() || value.is_i64() || value.is_u64() || self.wrong_type("integer,string", value, place);
+            return value.is_string()
+                || value.is_i64()
+                || value.is_u64()
+                || self.wrong_type("integer,string", value, place);
         }
         let Some(wanted) = schema.get("type").and_then(Value::as_str) else { return true };
         let fits = match wanted {
@@ -122,10 +125,13 @@ impl Walk<'_> {
             self.invalid(place, &shown, &format!("should be at least {least} chars long"));
         }
         let pattern = schema.get("pattern").and_then(Value::as_str);
-        if let Some(pattern) = pattern.filter(|pattern| self.patterns.get(*pattern).is_some_and(|own| !own.is_match(text))) {
+        if let Some(pattern) =
+            pattern.filter(|pattern| self.patterns.get(*pattern).is_some_and(|own| !own.is_match(text)))
+        {
             self.invalid(place, &shown, &format!("should match '{pattern}'"));
         }
-        if schema.get("format").and_then(Value::as_str) == Some("date-time") && text.parse::<jiff::Timestamp>().is_err() {
+        if schema.get("format").and_then(Value::as_str) == Some("date-time") && text.parse::<jiff::Timestamp>().is_err()
+        {
             self.invalid(place, &shown, &format!("must be of type date-time: {}", quoted(text)));
         }
     }
@@ -134,11 +140,15 @@ impl Walk<'_> {
         let Some(number) = value.as_f64() else { return };
         let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
         let exclusive = |name: &str| flag(schema, name);
-        if let Some(most) = bound("maximum").filter(|most| number > *most || (exclusive("exclusiveMaximum") && number >= *most)) {
+        if let Some(most) =
+            bound("maximum").filter(|most| number > *most || (exclusive("exclusiveMaximum") && number >= *most))
+        {
             let word = if exclusive("exclusiveMaximum") { "less than" } else { "less than or equal to" };
             self.invalid(place, value, &format!("should be {word} {most}"));
         }
-        if let Some(least) = bound("minimum").filter(|least| number < *least || (exclusive("exclusiveMinimum") && number <= *least)) {
+        if let Some(least) =
+            bound("minimum").filter(|least| number < *least || (exclusive("exclusiveMinimum") && number <= *least))
+        {
             let word = if exclusive("exclusiveMinimum") { "greater than" } else { "greater than or equal to" };
             self.invalid(place, value, &format!("should be {word} {least}"));
         }
