@@ -240,6 +240,10 @@ impl Attempt {
         };
         Some(Self { action, target, dry_run })
     }
+    /// True for the writes that test the list of finalizers (decision R9).
+    pub fn is_about_finalizers(&self) -> bool {
+        self.action == ActionKind::AddFinalizer || self.action == ActionKind::RemoveFinalizer
+    }
 }
 
 impl fmt::Display for Attempt {

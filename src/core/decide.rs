@@ -1,6 +1,7 @@
 //! The one judgement: ask each concern in turn, hold back what must wait, merge, and let the status follow.
 
 use super::action::{Action, Attempt, Change, Question, Subject, Want};
+use super::contract::joined::joined;
 use super::decision::{Decision, Entry, Finding, Report, Trouble, Verdict};
 use super::outcome::Outcome;
 use super::rule::Because;
@@ -213,7 +214,11 @@ fn merged_change(into: &mut Change, change: &Change) -> bool {
     if let (Change::PatchObject { annotations, .. }, Change::PatchObject { annotations: more, .. }) =
         (&mut *into, change)
     {
-        annotations.extend(more.clone());
+        for (key, value) in more {
+            let earlier = annotations.remove(key);
+            let value = if let Some(earlier) = earlier { joined(key, earlier, value.clone()) } else { value.clone() };
+            annotations.insert(key.clone(), value);
+        }
         return true;
     }
     if let (Change::DeletePod { pod, .. }, Change::DeletePod { pod: other, .. }) = (&mut *into, change) {

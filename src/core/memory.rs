@@ -54,6 +54,10 @@ pub struct Record {
     pub looked: bool,
     /// Whether what was written had itself been decided on a live read.
     pub on_live: bool,
+    /// The list of finalizers that a finalizer write tested.
+    pub tested: Option<Vec<String>>,
+    /// The same list, read live both times, was tested twice in vain: no other writer is to blame (decision R9).
+    pub in_vain: bool,
 }
 
 /// The refusal of a create because the namespace is going.
@@ -104,6 +108,10 @@ pub struct Vanished {
 /// A pod of another owner under one of our names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
+    /// Kind and name of its controlling owner.
+    pub owner: Option<(String, String)>,
+    /// It was being deleted.
+    pub deleting: bool,
     /// How often it was looked at.
     pub looks: u32,
     /// When last.
@@ -122,8 +130,7 @@ pub struct Watched {
 impl Memory {
     /// Notes what an attempt came to, when it was not what was wanted.
     pub fn note(&mut self, attempt: &Attempt, outcome: &Outcome, now: Duration, generation: i64, on_live: bool) {
-        let key = scope(attempt, outcome.class);
-        let known = self.attempts.get(&key).filter(|known| known.generation == generation);
+        let known = self.attempts.get(&scope(attempt, outcome.class)).filter(|known| known.generation == generation);
         let (since, count) = match known {
             Some(known) if known.class == outcome.class => (known.since, known.count.saturating_add(1)),
             Some(known) => (now, known.count.saturating_add(1)),
@@ -140,17 +147,31 @@ impl Memory {
             generation,
             looked: false,
             on_live,
+            tested: None,
+            in_vain: false,
         };
-        self.attempts.insert(key, record);
+        self.keep(attempt, record);
     }
-    /// Forgets what came of this attempt: it succeeded, or its object is another now.
-    pub fn forget(&mut self, attempt: &Attempt) {
+    /// Takes in a row as it was kept elsewhere, on this target or on the whole action.
+    pub fn keep(&mut self, attempt: &Attempt, record: Record) {
+        self.attempts.insert(scope(attempt, record.class), record);
+    }
+    /// Forgets what came of this attempt, now that it succeeded. A refusal of the whole action is answered by a success
+    /// that came after it; one that came beside it says nothing, and one repository's says nothing of another.
+    pub fn forget(&mut self, attempt: &Attempt, now: Duration) {
         self.attempts.remove(attempt);
-        self.attempts.remove(&whole(attempt));
+        let answered = |refused: &Record| {
+            let per_repository = refused.class == Class::Denied || refused.class == Class::Unsupported;
+            refused.target == attempt.target || (refused.last < now && !per_repository)
+        };
+        if self.attempts.get(&whole(attempt)).is_some_and(answered) {
+            self.attempts.remove(&whole(attempt));
+        }
     }
-    /// What came of this attempt before, on this target or on the whole action.
+    /// What came of this attempt last, on this target or on the whole action.
     pub fn record(&self, attempt: &Attempt) -> Option<&Record> {
-        self.attempts.get(attempt).or_else(|| self.attempts.get(&whole(attempt)))
+        let known = [self.attempts.get(attempt), self.attempts.get(&whole(attempt))];
+        known.into_iter().flatten().max_by_key(|record| record.last)
     }
     /// Notes that this question was answered.
     pub fn looked(&mut self, question: &Question) {
@@ -165,12 +186,20 @@ impl Memory {
         self.watched.retain(|uid, _| uids(uid));
         self.deleted.retain(|pod, _| pods(pod));
         self.vanished.retain(|pod, _| pods(pod));
+        self.foreign.retain(|pod, _| pods(pod));
+        self.attempts.retain(|attempt, record| !is_about_a_pod(attempt) || pods(&record.target));
     }
 }
 
-/// Refusals that say something of the whole action count for all its targets (decision R3).
+fn is_about_a_pod(attempt: &Attempt) -> bool {
+    [ActionKind::CreatePod, ActionKind::DeletePod, ActionKind::PatchPod].contains(&attempt.action)
+}
+
+/// Refusals that say something of the whole action count for all its targets (decision R3). Live reads are of several
+/// resources, each with a permission of its own.
 fn scope(attempt: &Attempt, class: Class) -> Attempt {
     match class {
+        _ if attempt.action == ActionKind::ReadLive => attempt.clone(),
         Class::QuotaExceeded
         | Class::RbacDenied
         | Class::Unauthorized

@@ -22,6 +22,10 @@ pub struct Phrase {
 }
 
 impl Phrase {
+    /// True where the head of the rule says it all: a status written without trouble.
+    pub fn is_told_by_its_head(&self) -> bool {
+        self.noun == "status" && self.answer.is_empty() && !self.detail.contains("Degraded")
+    }
     /// Whether the two differ in the name alone.
     pub fn is_like(&self, other: &Self) -> bool {
         let nothing = |phrase: &Self| Self { name: String::new(), ..phrase.clone() };
@@ -134,7 +138,7 @@ fn is_degraded(condition: &Condition) -> bool {
 fn answered(action: &Action, outcome: &Outcome) -> String {
     match (&action.want, outcome.class) {
         (Want::Ask(Question::ReadLive(live)), Class::Done) => read(live, &outcome.answer),
-        (_, Class::Done) => String::new(),
+        (_, Class::Done) | (Want::Change(Change::DeleteSnapshot { .. }), Class::Absent) => String::new(),
         (_, class) => class.name().to_owned(),
     }
 }

@@ -69,7 +69,7 @@ impl Replica {
     /// This kind's watch is broken, or is back: then it lists anew.
     pub fn gap(&mut self, kind: Kind, on: bool) {
         let watch = self.watches.entry(kind).or_default();
-        watch.lags = on;
+        watch.broken = on;
         watch.version = None;
     }
 
@@ -118,12 +118,15 @@ impl Replica {
 
     /// Keeps what outlives the pass, and counts its error.
     fn remember(&mut self, mut seen: Observed, story: &PassStory, mono: Duration) -> Option<String> {
-        let end = match &story.end {
-            PassEnd::GaveUp(_) => errors::End::GaveUp,
-            PassEnd::Rest(_) | PassEnd::Crashed if !seen.unseen.is_empty() => errors::End::Behind,
-            PassEnd::Rest(_) | PassEnd::Crashed => errors::End::Rest(&story.last.decision),
+        let error = match &story.end {
+            PassEnd::GaveUp(_) => Some("Bug".to_owned()),
+            PassEnd::Crashed => None,
+            PassEnd::Rest(_) => {
+                let (decision, behind) = (&story.last.decision, !seen.unseen.is_empty());
+                let counts = errors::rested(&mut seen.memory, decision, behind, mono);
+                decision.error().filter(|_| counts).map(|trouble| trouble.reason.to_string())
+            }
         };
-        let error = errors::count(&mut seen.memory, end, mono);
         self.view.rest(seen);
         error
     }
@@ -201,7 +204,7 @@ impl Replica {
             return Vec::new();
         }
         let watch = self.watches.entry(kind).or_default();
-        if watch.lags {
+        if watch.broken || (watch.lags && watch.version.is_some()) {
             return Vec::new();
         }
         let query = query(kind);

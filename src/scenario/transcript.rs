@@ -231,7 +231,7 @@ fn groups<'a>(pass: &PassStory, turn: &'a Turn) -> Vec<Group<'a>> {
 /// The lines of a group: what is done alike to several things stands in one.
 fn lines(group: &Group<'_>) -> Vec<String> {
     let mut lines: Vec<(Phrase, Vec<String>, String)> = Vec::new();
-    for (phrase, _) in &group.phrases {
+    for (phrase, _) in group.phrases.iter().filter(|(phrase, _)| !phrase.is_told_by_its_head()) {
         match lines.last_mut() {
             Some((last, names, _)) if last.is_like(phrase) => names.push(phrase.name.clone()),
             Some(_) | None => lines.push((phrase.clone(), vec![phrase.name.clone()], String::new())),

@@ -11,6 +11,8 @@ pub struct Watching {
     pub version: Option<u64>,
     /// It shows nothing for now.
     pub lags: bool,
+    /// It is broken, and will have to list anew.
+    pub broken: bool,
 }
 
 /// What is watched of a kind (decision R26).

@@ -32,7 +32,8 @@ rules! {
     AWAIT_SERVER = "answer/await-server";
     /// Wait for the registry, which is away, or does not let us. Never read as "there is no snapshot".  (D-08, D-55)
     AWAIT_REGISTRY = "answer/await-registry";
-    /// Send nothing more: the lease is gone, or too short for what has no precondition.  (R11)
+    /// Send nothing while the lease is gone, or too short for what has no precondition; what was not sent for its sake is
+    /// sent once it is held again.  (R11)
     FENCED = "answer/fenced";
     /// Nothing more to do: the object itself is gone.
     OBJECT_GONE = "answer/object-gone";
@@ -40,6 +41,8 @@ rules! {
 
 /// A lease shorter than this is too short for a tag delete, which has no precondition (decision R11).
 const TAG_DELETE_TERM: Duration = Duration::from_secs(5);
+/// So many times in a row, and people are told of what usually passes by itself.
+const LASTING: u32 = 4;
 /// After this long in a refusal that may pass by itself, it needs a person (decision R4).
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -50,18 +53,18 @@ pub fn gate(seen: &Observed, want: &Want) -> Gate {
         return held(finding);
     }
     let Some(record) = seen.memory.record(&attempt) else { return Gate::Open };
-    if record.generation != seen.set.generation && record.class != Class::Fenced {
+    if record.generation != seen.set.generation {
         return Gate::Open;
     }
     match record.class.effect() {
         Effect::Happened => Gate::Open,
-        Effect::Moved | Effect::Unsure => moved(seen, want, &attempt, record),
+        Effect::Moved | Effect::Unsure => our_fault(moved(seen, want, &attempt, record), &attempt, record),
         Effect::Taken => taken(seen, want, &attempt, record),
         Effect::Gone => gone(seen, &attempt, record),
         Effect::NamespaceGoing => wait(seen, &AWAIT_SERVER, &attempt, record),
         Effect::Refused => refused(seen, want, &attempt, record),
         Effect::Later => wait(seen, away(&attempt), &attempt, record),
-        Effect::NotSent => held(Finding::of(&FENCED, "the lease was not held").stop()),
+        Effect::NotSent => wait(seen, &FENCED, &attempt, record),
     }
 }
 
@@ -83,7 +86,9 @@ fn fenced(seen: &Observed, want: &Want) -> Option<Finding> {
             Finding::of(&FENCED, "less than 5 s of the lease are left, too little for a tag delete")
                 .wait("the lease to be renewed", Some(Duration::from_secs(1))),
         ),
-        Lease::Held(left) if left.is_zero() => Some(Finding::of(&FENCED, "the lease has run out").stop()),
+        Lease::Held(left) if left.is_zero() => Some(
+            Finding::of(&FENCED, "the lease has run out").wait("the lease to be renewed", Some(Duration::from_secs(1))),
+        ),
         Lease::Held(_) => None,
     }
 }
@@ -109,6 +114,17 @@ fn moved(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Ga
     }
 }
 
+/// What no other writer explains needs a person: a success that cannot be read (decision R4), a test that fails although
+/// the list is as tested (R9).
+fn our_fault(gate: Gate, attempt: &Attempt, record: &Record) -> Gate {
+    let Gate::Held(finding) = gate else { return Gate::Open };
+    if record.class != Class::Malformed && !record.in_vain {
+        return Gate::Held(finding);
+    }
+    let message = format!("{}: {}", attempt_of(attempt, record), record.message);
+    held(finding.trouble(record.class.name(), message).error_if(true))
+}
+
 /// The name is taken. The creating concern looks who has it; here only the pace is set.
 fn taken(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Gate {
     moved(seen, want, attempt, record)
@@ -120,15 +136,13 @@ fn gone(seen: &Observed, attempt: &Attempt, record: &Record) -> Gate {
         ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
             held(Finding::of(&OBJECT_GONE, "it is not found any more").stop())
         }
-        ActionKind::CreatePod => refusal(seen, &AWAIT_EDIT, attempt, record, true),
-        ActionKind::ProbeSnapshot
-        | ActionKind::ReadLive
-        | ActionKind::DeletePod
-        | ActionKind::PatchPod
-        | ActionKind::DeleteSnapshot
-        | ActionKind::EmitEvent
-        | ActionKind::Await
-        | ActionKind::Stop => Gate::Open,
+        ActionKind::CreatePod => refusal(seen, &AWAIT_EDIT, attempt, record, false),
+        ActionKind::ProbeSnapshot | ActionKind::ReadLive | ActionKind::DeleteSnapshot => {
+            wait(seen, away(attempt), attempt, record)
+        }
+        ActionKind::DeletePod | ActionKind::PatchPod | ActionKind::EmitEvent | ActionKind::Await | ActionKind::Stop => {
+            Gate::Open
+        }
     }
 }
 
@@ -214,7 +228,12 @@ fn timer(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Recor
         | Effect::NotSent => format!("the next try of {}", attempt.action.name()),
     };
     let because = format!("{} came to {}", attempt_of(attempt, record), record.class);
-    held(Finding::of(rule, because).wait(what, Some(left)))
+    let finding = Finding::of(rule, because).wait(what, Some(left));
+    if record.count < LASTING {
+        return held(finding);
+    }
+    let message = format!("{}: {}", attempt_of(attempt, record), record.message);
+    held(finding.trouble(record.class.name(), message))
 }
 
 fn attempt_of(attempt: &Attempt, record: &Record) -> Attempt {
@@ -224,7 +243,16 @@ fn attempt_of(attempt: &Attempt, record: &Record) -> Attempt {
 /// When it may be tried again, since the process started.
 pub fn due(seen: &Observed, attempt: &Attempt, record: &Record) -> Duration {
     let (first, most) = pace(record.class);
-    let doublings = record.count.saturating_sub(1).min(16);
+    let free = match record.class.effect() {
+        Effect::Moved | Effect::Taken | Effect::Unsure => 2,
+        Effect::Happened
+        | Effect::Gone
+        | Effect::NamespaceGoing
+        | Effect::Refused
+        | Effect::Later
+        | Effect::NotSent => 1,
+    };
+    let doublings = record.count.saturating_sub(free).min(16);
     let delay = first.saturating_mul(1 << doublings).min(most);
     let delay = record.retry_after.map_or(delay, |said| said.max(delay));
     record.last.saturating_add(spread(delay, seen.seed, attempt, record.count))

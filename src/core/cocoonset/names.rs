@@ -13,7 +13,7 @@ impl SetFacts {
     /// The VM names that this spec maps to.
     pub fn vm_names(&self) -> BTreeSet<String> {
         let agents = (0..=self.spec.agent.replicas_clamped).map(|slot| agent_vm(&self.namespace, &self.name, slot));
-        let toolboxes = self.spec.creatable_toolboxes().filter(|toolbox| toolbox.is_managed());
+        let toolboxes = self.spec.creatable_toolboxes();
         let toolboxes =
             toolboxes.filter_map(|toolbox| Role::Toolbox(toolbox.name.clone()).vm_name(&self.namespace, &self.name));
         agents.chain(toolboxes).map(|name| name.0).collect()
@@ -26,6 +26,17 @@ impl SetFacts {
     pub fn has_saved_state(&self, vm: &str) -> bool {
         let records = self.records();
         records.iter().any(|(key, _)| format!("vk-{}-{}-{key}", self.namespace, self.name) == vm)
+    }
+    /// Whether the spec wants a pod of this name, or the status lists one.
+    pub fn speaks_of(&self, pod: &str) -> bool {
+        let suffix = pod.strip_prefix(self.name.as_str()).and_then(|rest| rest.strip_prefix('-'));
+        let wanted = suffix.is_some_and(|suffix| {
+            self.spec.lists_toolbox(suffix)
+                || canonical_slot(suffix).is_some_and(|slot| slot <= self.spec.agent.replicas_clamped)
+        });
+        wanted
+            || self.status.agents.iter().any(|entry| entry.pod_name == pod)
+            || self.status.toolboxes.iter().any(|entry| entry.pod_name == pod)
     }
     /// Names in `delete-vm-names`, those of the set's own formula only (D-31).
     pub fn recorded_names(&self) -> BTreeSet<String> {
@@ -75,7 +86,7 @@ impl Observed {
     pub fn names_owed(&self) -> BTreeSet<String> {
         let mut names = self.set.recorded_names();
         names.extend(self.set.status.vm_names().map(str::to_owned));
-        names.extend(self.pods.values().filter(|pod| pod.managed).filter_map(|pod| self.vm_of(pod)));
+        names.extend(self.pods.values().filter_map(|pod| self.vm_of(pod)));
         names.retain(|name| self.is_own_name(name));
         names
     }

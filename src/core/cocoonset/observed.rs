@@ -319,6 +319,11 @@ impl Observed {
                 NamespaceSeen::Unknown | NamespaceSeen::Active { .. } => false,
             }
     }
+    /// When to look again for the end of this pod: one that a live read had to show may have no label of ours, and then
+    /// no watch says when it is gone (D-66).
+    pub fn look_after(&self, pod: &str) -> Option<Duration> {
+        self.live.pod.contains_key(pod).then_some(Duration::from_secs(5))
+    }
     /// The main agent's pod, if the name is taken by one of ours.
     pub fn main(&self) -> Option<&PodFacts> {
         self.pods.get(crate::core::contract::names::agent_pod(&self.set.name, 0).as_str())

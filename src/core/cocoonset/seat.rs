@@ -1,9 +1,9 @@
 //! One seat of the set: a pod name, its VM name, and what has to be true before a pod is created there.
 //! Main agent, sub-agents and toolboxes share it.
 
-use super::observed::{LivePod, Observed, Rival};
+use super::observed::{Observed, Rival};
 use super::{answers, budget};
-use crate::core::action::{ActionKind, Attempt, Change, Live, Question, Want};
+use crate::core::action::{Change, Live, Question, Want};
 use crate::core::contract::keys;
 use crate::core::contract::names::{NameFit, Role, check_names};
 use crate::core::decide::Gate;
@@ -66,11 +66,18 @@ pub struct Seat {
     pub managed: bool,
 }
 
-/// Where a seat stands.
+/// Whether a pod of ours sits there.
+#[derive(Debug)]
+pub enum Occupant<'a> {
+    /// It does.
+    Here(&'a PodFacts),
+    /// It does not; this is why, and what it takes.
+    Nobody(Step<'a>),
+}
+
+/// Where a seat without a pod stands.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A pod of ours is there.
-    Here(&'a PodFacts),
     /// A pod of ours is on its way out.
     Leaving(&'a PodFacts),
     /// Its names do not fit anywhere.
@@ -81,8 +88,8 @@ pub enum Step<'a> {
     Vanished,
     /// Its last VM may still run on this node.
     NodeLost(String),
-    /// Somebody else's pod bears the name; look again after this long.
-    Foreign(&'a LivePod, Duration),
+    /// Somebody else's pod bears the name: its owner, whether it is on its way out, and when to look again.
+    Foreign(Option<(String, String)>, bool, Option<Duration>),
     /// Somebody else's pod bore the name when last looked at.
     ForeignUnlooked,
     /// The registry was not asked yet, or could not say.
@@ -106,14 +113,19 @@ impl Seat {
     }
 }
 
-impl<'a> Step<'a> {
-    /// Recognises where a seat stands.
+impl<'a> Occupant<'a> {
+    /// Recognises who sits there.
     pub fn of(seen: &'a Observed, seat: &Seat) -> Self {
         match seen.pods.get(&seat.pod) {
-            Some(pod) if pod.deleting => return Self::Leaving(pod),
-            Some(pod) => return Self::Here(pod),
-            None => {}
+            Some(pod) if pod.deleting => Self::Nobody(Step::Leaving(pod)),
+            Some(pod) => Self::Here(pod),
+            None => Self::Nobody(Step::of(seen, seat)),
         }
+    }
+}
+
+impl<'a> Step<'a> {
+    fn of(seen: &'a Observed, seat: &Seat) -> Self {
         if let NameFit::Impossible(oddity) = check_names(&seen.set.namespace, &seen.set.name, &seat.role) {
             return Self::Unnameable(oddity);
         }
@@ -160,40 +172,42 @@ fn yields(seen: &Observed, seat: &Seat, rival: &Rival) -> bool {
 
 /// Decision R18: the node on which the last VM of this seat may still run.
 fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Option<String> {
-    if !seat.managed || seen.memory.deleted.contains_key(&seat.pod) {
+    let deleted = seen.memory.deleted.get(&seat.pod);
+    if !seat.managed || deleted.is_some_and(|uid| vanished.is_none_or(|gone| gone.uid == *uid)) {
         return None;
     }
     let (node, was_ready) = match vanished {
         Some(gone) if gone.had_vm && !gone.succeeded => (gone.node.clone()?, gone.node_was_ready),
         Some(_) => return None,
+        None if seen.memory.deleted.contains_key(&seat.pod) => return None,
         None => (seen.set.status.last_node_of(&seat.pod)?, None),
     };
     let nodes = seen.nodes.as_ref()?;
     let now = nodes.get(&node);
     let excused = now.is_some_and(|node| node.ready || node.out_of_service)
         || seen.set.annotation(keys::ACCEPT_NODE_LOSS) == Some(node.as_str());
-    let lost = was_ready.map_or(true, |ready| !ready);
+    let lost = was_ready.is_none_or(|ready| !ready);
     (lost && !excused).then_some(node)
 }
 
-fn foreign<'a>(seen: &'a Observed, seat: &Seat) -> Option<Step<'a>> {
-    if let Some(stranger) = seen.strangers.get(&seat.pod) {
-        let looks = seen.memory.foreign.get(&seat.pod).map_or(1, |foreign| foreign.looks);
-        let pause = if stranger.deleting {
-            Duration::from_secs(5)
-        } else {
-            FOREIGN_FIRST.saturating_mul(1 << looks.saturating_sub(1).min(8)).min(FOREIGN_MOST)
-        };
-        let last = seen.memory.foreign.get(&seat.pod).map_or(seen.mono, |foreign| foreign.last);
-        let due = last.saturating_add(pause);
-        let looked = seen.live.pod.contains_key(&seat.pod);
-        return Some(match due.checked_sub(seen.mono) {
-            Some(left) if !left.is_zero() => Step::Foreign(stranger, left),
-            _ if looked => Step::Foreign(stranger, pause),
-            _ => Step::ForeignUnlooked,
-        });
+/// A stranger that the watch shows is waited for; one that only a live read showed is read again from time to time
+/// (decision R26).
+fn foreign<'a>(seen: &Observed, seat: &Seat) -> Option<Step<'a>> {
+    if let Some(stranger) = seen.strangers.get(&seat.pod).filter(|stranger| stranger.labelled.is_some()) {
+        let owner = stranger.owner.clone().map(|(kind, name, _)| (kind, name));
+        return Some(Step::Foreign(owner, stranger.deleting, None));
     }
-    None
+    let known = seen.memory.foreign.get(&seat.pod)?;
+    let pause = if known.deleting {
+        Duration::from_secs(5)
+    } else {
+        FOREIGN_FIRST.saturating_mul(1 << known.looks.saturating_sub(1).min(8)).min(FOREIGN_MOST)
+    };
+    let left = known.last.saturating_add(pause).checked_sub(seen.mono).filter(|left| !left.is_zero());
+    Some(match left {
+        Some(left) => Step::Foreign(known.owner.clone(), known.deleting, Some(left)),
+        None => Step::ForeignUnlooked,
+    })
 }
 
 /// A pod that disappeared counts against the rebuild budget (D-46).
@@ -210,9 +224,8 @@ fn budgeted<'a>(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Op
 pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, rule: &Rule) -> Finding {
     let Seat { pod, vm, .. } = seat;
     match step {
-        Step::Here(_) => Finding::of(rule, format!("{pod} is there")),
         Step::Leaving(_) => Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"))
-            .wait(format!("pod {pod} to be gone"), None),
+            .wait(format!("pod {pod} to be gone"), seen.look_after(pod)),
         Step::Unnameable(oddity) => {
             Finding::of(&NAME_TOO_LONG, oddity.message.clone()).trouble(oddity.reason, oddity.message).stop()
         }
@@ -226,7 +239,7 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
         Step::Vanished => Finding::of(&LOOK_FOR_VANISHED, format!("{pod} left the watch without our delete"))
             .ask(Question::ReadLive(Live::Pod(pod.clone()))),
         Step::NodeLost(node) => node_lost(pod, &node),
-        Step::Foreign(stranger, left) => foreign_pod(pod, stranger, left),
+        Step::Foreign(owner, deleting, left) => foreign_pod(pod, owner, deleting, left),
         Step::ForeignUnlooked => Finding::of(&LOOK_AT_FOREIGN, format!("another owner had pod {pod}"))
             .ask(Question::ReadLive(Live::Pod(pod.clone()))),
         // A create that may not be sent yet needs no answer of the registry.
@@ -264,20 +277,17 @@ fn node_lost(pod: &str, node: &str) -> Finding {
         .wait(format!("node {node} to be back"), None)
 }
 
-fn foreign_pod(pod: &str, stranger: &LivePod, left: Duration) -> Finding {
-    let owner = match &stranger.owner {
-        Some((kind, name, _)) => format!("{kind} {name}"),
-        None => "nobody".to_owned(),
-    };
+fn foreign_pod(pod: &str, owner: Option<(String, String)>, deleting: bool, left: Option<Duration>) -> Finding {
+    let owner = owner.map_or_else(|| "nobody".to_owned(), |(kind, name)| format!("{kind} {name}"));
     let message = format!("pod {pod} exists and is owned by {owner}");
     let finding = Finding::of(&FOREIGN_POD, message.clone());
-    if stranger.deleting {
-        return finding.wait(format!("pod {pod} to be gone"), Some(left));
+    if deleting {
+        return finding.wait(format!("pod {pod} to be gone"), left);
     }
     finding
         .trouble("NameConflict", format!("{message}; delete or rename it"))
         .error_if(true)
-        .wait(format!("pod {pod} to be gone"), Some(left))
+        .wait(format!("pod {pod} to be gone"), left)
 }
 
 fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Finding {
@@ -298,10 +308,4 @@ fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Fi
 /// The create of a seat's pod.
 pub fn create(seen: &Observed, seat: &Seat, wanted: &PodTemplate, dry_run: bool) -> Change {
     Change::CreatePod { pod: seat.pod.clone(), manifest: render(wanted, &seen.identity()), dry_run }
-}
-
-/// True where a create of this pod was refused before because its namespace is going, or is being tried.
-pub fn was_tried(seen: &Observed, pod: &str) -> bool {
-    let attempt = Attempt { action: ActionKind::CreatePod, target: pod.to_owned(), dry_run: false };
-    seen.tried.iter().any(|(tried, _)| *tried == attempt)
 }

@@ -1,6 +1,7 @@
 //! What labels, annotations and names mean, shared with the node agent, the webhook and the registry.
 
 pub mod delete_names;
+pub mod joined;
 pub mod keys;
 pub mod lifecycle;
 pub mod names;

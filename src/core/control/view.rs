@@ -122,15 +122,36 @@ impl View {
         } else if !seen.memory.vanished.is_empty() {
             self.vanished.insert(uid.clone(), seen.memory.vanished.clone());
         }
-        let mut memory = seen.memory;
+        let mut memory = seen.memory.clone();
         let noted = self.memory.remove(&uid).unwrap_or_default();
-        memory.deleted.extend(noted.deleted);
         for (pod, watched) in noted.watched {
             let known = memory.watched.entry(pod).or_default();
             known.ever_ready |= watched.ever_ready;
             known.ever_marked |= watched.ever_marked;
         }
+        self.prune(&seen.set, &seen.pods, &mut memory);
+        if let Some(vanished) = self.vanished.get_mut(&uid) {
+            let kept = &memory.vanished;
+            vanished.retain(|name, gone| {
+                memory.deleted.get(name) != Some(&gone.uid)
+                    && (kept.contains_key(name) || !seen.memory.vanished.contains_key(name))
+            });
+        }
         self.memory.insert(uid, memory);
+    }
+
+    /// Memory is bounded by what is there, wanted, or listed by the status.
+    fn prune(&self, set: &SetFacts, pods: &BTreeMap<String, PodFacts>, memory: &mut Memory) {
+        let known = |name: &str| self.pods.get(&Key::new(&set.namespace, name));
+        memory.deleted.retain(|name, uid| known(name).is_none_or(|pod| pod.uid.as_str() == uid));
+        let namespace = self.pods.range(Key::first_of(&set.namespace)..);
+        let mut uids: BTreeSet<&str> = namespace
+            .take_while(|(key, _)| key.namespace == set.namespace)
+            .filter(|(_, pod)| pod.is_controlled_by(&set.uid))
+            .map(|(_, pod)| pod.uid.as_str())
+            .collect();
+        uids.extend(pods.values().map(|pod| pod.uid.as_str()));
+        memory.retain(&|name| known(name).is_some() || set.speaks_of(name), &|uid| uids.contains(uid));
     }
 
     /// What is kept about an object, for a dump.
@@ -148,6 +169,11 @@ impl View {
         for (pod_key, pod) in self.pods.range(Key::first_of(&key.namespace)..) {
             if pod_key.namespace != key.namespace {
                 break;
+            }
+            let gone = self.vanished.get(&uid).and_then(|vanished| vanished.get(pod.name.as_str()));
+            if gone.is_some_and(|gone| gone.confirmed && gone.uid == pod.uid.as_str()) {
+                // A live answer knows better than the watch: this incarnation is gone, and none comes back.
+                continue;
             }
             if pod.is_controlled_by(&uid) {
                 let mut pod = pod.clone();

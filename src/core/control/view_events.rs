@@ -5,7 +5,7 @@ use super::queue::Priority;
 use super::view::View;
 use super::wake::{Key, Wake};
 use crate::core::api::hibernation::HibernationSpec;
-use crate::core::cocoonset::absorb::is_terminating;
+use crate::core::cocoonset::is_terminating;
 use crate::core::cocoonset::observed::{NamespaceSeen, NodeFacts, SetFacts};
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Vanished, Watched};
@@ -107,6 +107,9 @@ impl View {
             self.uids.remove(&uid);
         }
         if renamed {
+            // Those that shared a name until now as well: it may have become free.
+            let neighbours = self.names.neighbours(&key);
+            woken.extend(neighbours.into_iter().map(|key| Wake { key, priority: Priority::Event }));
             self.uids.insert(set.uid.clone(), key.clone());
             self.names.insert(&key, &set);
             woken.extend(self.names.neighbours(&key).into_iter().map(|key| Wake { key, priority: Priority::Event }));
@@ -131,7 +134,11 @@ impl View {
             {
                 watch(watched, &pod);
             }
-            if let Some(vanished) = self.vanished.get_mut(uid) {
+            // A late word about an incarnation that a live answer called gone brings it back as little.
+            let gone = self.vanished.get_mut(uid);
+            if let Some(vanished) = gone
+                && vanished.get(pod.name.as_str()).is_some_and(|gone| !gone.confirmed || gone.uid != pod.uid.as_str())
+            {
                 vanished.remove(pod.name.as_str());
             }
         }
@@ -191,7 +198,11 @@ impl View {
         let nodes = self.synced.contains(&Kind::Nodes).then_some(&self.nodes);
         let ready =
             nodes.zip(pod.node.as_ref()).map(|(nodes, node)| nodes.get(node.as_str()).is_some_and(|node| node.ready));
-        self.vanished.entry(uid.to_owned()).or_default().insert(pod.name.to_string(), Vanished::of(pod, ready));
+        let vanished = self.vanished.entry(uid.to_owned()).or_default();
+        let known = vanished.get(pod.name.as_str()).is_some_and(|gone| gone.confirmed && gone.uid == pod.uid.as_str());
+        if !known {
+            vanished.insert(pod.name.to_string(), Vanished::of(pod, ready));
+        }
     }
 
     fn wake(&self, keys: impl IntoIterator<Item = Key>, priority: Priority, woken: &mut Vec<Wake>) {

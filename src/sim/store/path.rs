@@ -56,7 +56,7 @@ impl Call<'_> {
     }
     /// The key of the object that the path names.
     pub fn key(&self) -> Key {
-        Key::new(&self.target.resource.qualified(), &self.target.namespace, &self.target.name)
+        Key::new(super::events::storage(&self.target.resource.qualified()), &self.target.namespace, &self.target.name)
     }
     /// `pods`, `pods/status`.
     pub fn resource_and_subresource(&self) -> String {
@@ -69,13 +69,9 @@ impl Call<'_> {
     }
 }
 
-fn is_true(value: &str) -> bool {
-    matches!(value, "true" | "1" | "True" | "TRUE" | "t" | "T")
-}
-
 /// The verb as authorization knows it.
 fn verb(request: &Request, named: bool) -> &'static str {
-    let watch = request.query.iter().any(|(key, value)| key == "watch" && is_true(value));
+    let watch = Store::is_watch(request);
     match (request.method, named) {
         (Method::Get | Method::Head, _) if watch => "watch",
         (Method::Get | Method::Head, true) => "get",
@@ -133,7 +129,7 @@ impl Store {
         };
         let qualified = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
         let resource = self.resource(&qualified).filter(|kind| kind.version == version)?;
-        let scoped = resource.namespaced == !namespace.is_empty();
+        let scoped = resource.namespaced != namespace.is_empty();
         let over_all = resource.namespaced && namespace.is_empty() && name.is_empty();
         (scoped || over_all).then(|| Target {
             resource,
@@ -159,13 +155,14 @@ impl Store {
             let message = format!("Request entity too large: limit is {BODY_LIMIT}");
             return Err(status(413, "RequestEntityTooLarge", &message, None));
         }
-        match call.verb {
+        let reply = match call.verb {
             "get" => self.read_one(&call),
             "list" => self.list(&call),
             "watch" => Err(bad_request("a watch has to be opened as a stream")),
             _ if dry_run(&call)? => self.rehearse(&call),
             _ => self.write(&call),
-        }
+        };
+        reply.map(|reply| super::events::shown_reply(call.resource(), reply))
     }
 
     fn write(&mut self, call: &Call<'_>) -> Answer {

@@ -92,8 +92,10 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
             Report::Silent,
         ),
         Step::Orphaned => rest(vec![remove_finalizer(seen, Finding::of(&ORPHAN, "its pods are to live on"))]),
-        Step::Holding(pods) => rest(vec![delete_pods(seen, &pods)]),
-        Step::Leaving(pods) => rest(vec![remember_late(seen), Some(await_pods(&pods))].into_iter().flatten().collect()),
+        Step::Holding(pods) => rest(delete_pods(seen, &pods)),
+        Step::Leaving(pods) => {
+            rest(vec![remember_late(seen), Some(await_pods(seen, &pods))].into_iter().flatten().collect())
+        }
         Step::Unlooked => rest(vec![
             Finding::of(&LOOK_FOR_PODS, "the watch shows no pod of ours").ask(Question::ReadLive(Live::Pods)),
         ]),
@@ -115,20 +117,25 @@ fn is_orphaned(seen: &Observed) -> bool {
         || seen.live.pods.known().is_some_and(|pods| pods.iter().any(orphans))
 }
 
-fn delete_pods(seen: &Observed, pods: &[&PodFacts]) -> Finding {
-    let mut finding = Finding::of(&DELETE_PODS, format!("it is being deleted, and {} pods are left", pods.len()));
-    if let Some(remember) = seen.remember(&seen.names_owed()) {
-        finding.rule = REMEMBER.id();
-        finding = finding.change(remember);
+fn delete_pods(seen: &Observed, pods: &[&PodFacts]) -> Vec<Finding> {
+    let remember = seen.remember(&seen.names_owed());
+    let because = format!("it is being deleted, and {} pods are left", pods.len());
+    let mut findings = Vec::new();
+    if let Some(remember) = &remember {
+        findings.push(Finding::of(&REMEMBER, "not every VM name is written down").change(remember.clone()));
     }
     for pod in pods {
-        finding = finding.change(Change::DeletePod {
+        let mut finding = Finding::of(&DELETE_PODS, because.clone());
+        if let Some(remember) = &remember {
+            finding = finding.change(remember.clone());
+        }
+        findings.push(finding.change(Change::DeletePod {
             pod: pod.name.to_string(),
             uid: pod.uid.to_string(),
             resource_version: Some(pod.resource_version.clone()),
-        });
+        }));
     }
-    finding
+    findings
 }
 
 /// Names of pods that somebody else deletes are written down while they can still be read.
@@ -137,10 +144,11 @@ fn remember_late(seen: &Observed) -> Option<Finding> {
     Some(Finding::of(&REMEMBER, "not every VM name is written down").change(remember))
 }
 
-fn await_pods(pods: &[&PodFacts]) -> Finding {
+fn await_pods(seen: &Observed, pods: &[&PodFacts]) -> Finding {
     let names: Vec<&str> = pods.iter().take(5).map(|pod| pod.name.as_str()).collect();
     let more = if pods.len() > 5 { format!(" and {} more", pods.len() - 5) } else { String::new() };
-    Finding::of(&AWAIT_PODS, format!("{}{more} still terminating", names.join(", "))).wait("the pods to be gone", None)
+    Finding::of(&AWAIT_PODS, format!("{}{more} still terminating", names.join(", ")))
+        .wait("the pods to be gone", pods.iter().find_map(|pod| seen.look_after(pod.name.as_str())))
 }
 
 /// Pods of ours that only the live read shows: their labels were edited, or the watch lags.
