@@ -33,6 +33,9 @@ pub fn tell(story: &str, origin: Duration, happenings: &[Happening]) -> String {
         said: BTreeSet::new(),
         origin,
         waiting: None,
+        lines: Vec::new(),
+        before: Vec::new(),
+        again: Vec::new(),
     };
     for happening in happenings {
         teller.happening(happening);
@@ -55,6 +58,12 @@ struct Teller {
     origin: Duration,
     /// What the cluster did last: it may do the same to more than one.
     waiting: Option<Doing>,
+    /// The lines of the pass that is being told: times and texts.
+    lines: Vec<(String, String)>,
+    /// What was told of the pass before, if nothing else came after it.
+    before: Vec<String>,
+    /// When that happened again, line by line alike.
+    again: Vec<String>,
 }
 
 /// Something that the cluster does to several things at once.
@@ -78,6 +87,21 @@ impl Teller {
         self.flush();
         self.out.push_str(text.trim_end());
         self.out.push('\n');
+    }
+
+    /// Tells the lines of a pass, or only that it was the same as before.
+    fn block(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        let Some((at, _)) = lines.first().cloned() else { return };
+        let texts: Vec<String> = lines.iter().map(|(_, text)| text.clone()).collect();
+        if self.waiting.is_none() && texts == self.before {
+            self.again.push(at);
+            return;
+        }
+        for (at, text) in lines {
+            self.line(&format!("{at:>7}  {text}"));
+        }
+        self.before = texts;
     }
 
     fn happening(&mut self, happening: &Happening) {
@@ -115,9 +139,15 @@ impl Teller {
     }
 
     fn flush(&mut self) {
+        let again = std::mem::take(&mut self.again);
+        if !again.is_empty() {
+            let times = if again.len() > 1 { format!(" ({} times)", again.len()) } else { String::new() };
+            self.out.push_str(&format!("{:9}… and so again at {}{times}\n", "", listed_times(&again)));
+        }
+        self.before.clear();
         if let Some(Doing { at, actor, names, does }) = self.waiting.take() {
             let at = self.time(at);
-            self.line(&format!("{at:>7}  {actor}: {} {does}", listed(&names)));
+            self.out.push_str(&format!("{at:>7}  {actor}: {} {does}\n", listed(&names)));
         }
     }
 
@@ -126,18 +156,16 @@ impl Teller {
             self.turn(pass, turn);
         }
         match &pass.end {
-            PassEnd::Crashed => {
-                let at = self.time(pass.at);
-                self.line(&format!("{at:>7}  the operator dies"));
-            }
+            PassEnd::Crashed => self.lines.push((self.time(pass.at), "the operator dies".to_owned())),
             PassEnd::GaveUp(because) => {
                 self.header(pass, "gave up", because);
             }
             PassEnd::Rest(_) => self.rest(pass),
         }
         if let Some(reason) = &pass.error {
-            self.line(&format!("{:9}  ERROR {reason}", ""));
+            self.lines.push((String::new(), format!("  ERROR {reason}")));
         }
+        self.block();
     }
 
     fn turn(&mut self, pass: &PassStory, turn: &Turn) {
@@ -153,7 +181,7 @@ impl Teller {
             }
             self.header(pass, &rule, &because);
             for line in lines(&group) {
-                self.line(&format!("{:9}  {line}", ""));
+                self.lines.push((String::new(), format!("  {line}")));
             }
         }
     }
@@ -168,8 +196,7 @@ impl Teller {
         } else if self.many {
             who.push_str(&format!("{}  ", pass.key.name));
         }
-        let at = self.time(pass.at);
-        self.line(&format!("{at:>7}  {who}{rule:<RULE$}  {because}"));
+        self.lines.push((self.time(pass.at), format!("{who}{rule:<RULE$}  {because}")));
     }
 
     /// What it now waits for, and what it says without doing anything; only what is new.
@@ -200,6 +227,14 @@ impl Teller {
             let first = becauses.first().map(String::as_str).unwrap_or_default();
             self.header(pass, &rule, &format!("{first}{more}{again}"));
         }
+    }
+}
+
+/// Times in a line: the ends of many.
+fn listed_times(times: &[String]) -> String {
+    match times {
+        [first, second, .., last] if times.len() > 4 => format!("{first}, {second} … {last}"),
+        _ => times.join(", "),
     }
 }
 
