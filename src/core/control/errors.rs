@@ -1,7 +1,8 @@
 //! What counts as a reconcile error (decision R4): an object that *enters* a state in which it needs a person, and then
 //! once an hour while it stays. Everything else is an outcome.
 
-use crate::core::decision::Trouble;
+use crate::core::decision::{Decision, Trouble};
+use crate::core::memory::Memory;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -64,6 +65,18 @@ pub fn standing(before: &Standing, reasons: &BTreeSet<&str>, now: Duration) -> (
     (Some((joined, if counts { now } else { *counted })), counts)
 }
 
+/// Takes the end of a pass at rest into memory, and says whether it counts as an error. A pass that waits for its own
+/// writes to show has not looked at what else is wrong: an error that stood stands.
+pub fn rested(memory: &mut Memory, decision: &Decision, behind: bool, now: Duration) -> bool {
+    let found = reasons(&decision.troubles);
+    if behind && found.is_empty() {
+        return false;
+    }
+    let (after, counts) = standing(&memory.error, &found, now);
+    memory.error = after;
+    counts
+}
+
 /// What the pass came to.
 pub const fn result(ending: Ending, counted: bool) -> PassResult {
     match (counted, ending) {
@@ -108,6 +121,18 @@ mod tests {
         let passes: [(u32, &[&'static str]); 4] =
             [(0, &["Invalid"]), (1, &["Invalid", "NameConflict"]), (2, &["NameConflict"]), (3, &["Invalid"])];
         assert_eq!(walk(&passes), [true, true, false, true]);
+    }
+
+    #[test]
+    fn a_look_that_was_behind_leaves_no_error() {
+        let trouble = Trouble { reason: "Invalid".into(), message: String::new(), error: true };
+        let bad = Decision { troubles: vec![trouble], ..Decision::default() };
+        let mut memory = Memory::default();
+        assert!(rested(&mut memory, &bad, false, MINUTE));
+        assert!(!rested(&mut memory, &Decision::default(), true, MINUTE * 2));
+        assert!(!rested(&mut memory, &bad, false, MINUTE * 3));
+        assert!(!rested(&mut memory, &Decision::default(), false, MINUTE * 4));
+        assert!(rested(&mut memory, &bad, false, MINUTE * 5));
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod answers;
 pub use answers::{answer, reply_of_class};
 
 use super::store::About;
-use crate::core::wire::{Reply, Verb};
+use crate::core::wire::{Reply, Request, Verb};
 use std::collections::BTreeMap;
 
 /// Which requests a fault is about. An absent part fits everything.
@@ -74,6 +74,8 @@ pub enum What {
     },
     /// It is carried out, and the connection breaks before the answer.
     ResetAfter,
+    /// Somebody else's request is carried out just before it: another writer.
+    Overtaken(Box<Request>),
 }
 
 /// A fault and the requests that it meets.
