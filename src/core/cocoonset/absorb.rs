@@ -149,7 +149,11 @@ fn live_object(seen: &mut Observed, outcome: &Outcome) {
 
 fn live_pods(seen: &mut Observed, outcome: &Outcome) {
     seen.live.pods = match (&outcome.answer, outcome.effect() == Effect::Happened) {
-        (Answer::List { items, .. }, true) => Fact::Known(items.iter().map(LivePod::of).collect()),
+        (Answer::List { items, .. }, true) => {
+            let mut pods: Vec<LivePod> = items.iter().map(LivePod::of).collect();
+            pods.sort_by(|one, other| one.name.cmp(&other.name));
+            Fact::Known(pods)
+        }
         (Answer::List { .. } | Answer::Object(_) | Answer::Nothing | Answer::Snapshot { .. }, _) => {
             unavailable(outcome)
         }
