@@ -29,16 +29,10 @@ pub fn absorb(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 /// Success clears what came before; anything else is noted.
 fn note(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let on_live = seen.live.object != Fact::Unasked;
-    match outcome.effect() {
-        Effect::Happened => seen.memory.forget(attempt, seen.mono),
-        Effect::Moved
-        | Effect::Taken
-        | Effect::Gone
-        | Effect::NamespaceGoing
-        | Effect::Refused
-        | Effect::Later
-        | Effect::Unsure
-        | Effect::NotSent => seen.memory.note(attempt, outcome, seen.mono, seen.set.generation, on_live),
+    if outcome.effect() == Effect::Happened {
+        seen.memory.forget(attempt, seen.mono);
+    } else {
+        seen.memory.note(attempt, outcome, seen.mono, seen.set.generation, on_live);
     }
 }
 
@@ -93,18 +87,9 @@ fn drops_node_names(seen: &Observed) -> bool {
 }
 
 fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
-    let answered = match outcome.effect() {
-        Effect::Happened => true,
-        // No list is missing: whoever says so was not asked.
-        Effect::Gone => attempt.target != "pods",
-        Effect::Moved
-        | Effect::Taken
-        | Effect::NamespaceGoing
-        | Effect::Refused
-        | Effect::Later
-        | Effect::Unsure
-        | Effect::NotSent => false,
-    };
+    // No list is missing: whoever says so was not asked.
+    let absent = outcome.effect() == Effect::Gone && attempt.target != "pods";
+    let answered = absent || outcome.effect() == Effect::Happened;
     match attempt.target.as_str() {
         "object" => live_object(seen, outcome),
         "pods" => live_pods(seen, outcome),
@@ -412,18 +397,4 @@ fn patch_pod(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 
 fn unavailable<T>(outcome: &Outcome) -> Fact<T> {
     Fact::Unavailable(format!("{}: {}", outcome.class, outcome.message).into())
-}
-
-impl Vanished {
-    /// A pod as last seen.
-    pub fn of(pod: &PodFacts, node_was_ready: Option<bool>) -> Self {
-        Self {
-            uid: pod.uid.to_string(),
-            node: pod.node.as_ref().map(ToString::to_string),
-            had_vm: pod.has_vm(),
-            succeeded: pod.phase == crate::core::pod::facts::PodPhase::Succeeded,
-            node_was_ready,
-            confirmed: false,
-        }
-    }
 }
