@@ -21,9 +21,12 @@ const SUB_AGENTS: [u32; 3] = [4, 64, 256];
 
 fn main() {
     divan::main();
-    for (what, state) in
-        [("nothing to do", at_rest as fn(u32) -> Observed), ("all to create", to_create), ("all to delete", to_delete)]
-    {
+    for (what, state) in [
+        ("nothing to do", at_rest as fn(u32) -> Observed),
+        ("all to create", to_create),
+        ("all to delete", to_delete),
+        ("set deleted", to_tear_down),
+    ] {
         let (few, many) = (cost(&state(4)), cost(&state(256)));
         let (pods, time) = (257.0 / 5.0, many.as_secs_f64() / few.as_secs_f64());
         println!("{what}: 5 pods {few:?}, 257 pods {many:?}: {pods:.1} times the pods cost {time:.1} times the time");
@@ -74,6 +77,13 @@ fn to_create(count: u32) -> Observed {
 fn to_delete(count: u32) -> Observed {
     let mut stage = stage(count);
     stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(0));
+    stage.observe().unwrap_or_else(|| unreachable!("the set is there"))
+}
+
+/// The whole set goes.
+fn to_tear_down(count: u32) -> Observed {
+    let mut stage = stage(count);
+    stage.world.delete_set();
     stage.observe().unwrap_or_else(|| unreachable!("the set is there"))
 }
 
