@@ -26,6 +26,7 @@ fn main() {
         ("all to create", to_create),
         ("all to delete", to_delete),
         ("set deleted", to_tear_down),
+        ("all failed", to_rebuild),
     ] {
         let (few, many) = (cost(&state(4)), cost(&state(256)));
         let (pods, time) = (257.0 / 5.0, many.as_secs_f64() / few.as_secs_f64());
@@ -77,6 +78,21 @@ fn to_create(count: u32) -> Observed {
 fn to_delete(count: u32) -> Observed {
     let mut stage = stage(count);
     stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(0));
+    stage.observe().unwrap_or_else(|| unreachable!("the set is there"))
+}
+
+/// Every sub-agent has failed, and each was rebuilt once before.
+fn to_rebuild(count: u32) -> Observed {
+    let mut stage = stage(count);
+    let entry = json!({ "count": 1, "lastDeleted": "2026-01-01T00:10:00Z", "uid": "an-earlier-one", "generation": 1 });
+    let history: serde_json::Map<_, _> = (1..=count).map(|slot| (slot.to_string(), entry.clone())).collect();
+    let history = serde_json::Value::from(history).to_string();
+    stage
+        .world
+        .edit(|set| set["metadata"]["annotations"] = json!({ "cocoonset.cocoonstack.io/rebuild-history": history }));
+    for slot in 1..=count {
+        stage.world.set_state(&format!("demo-{slot}"), State::Failed);
+    }
     stage.observe().unwrap_or_else(|| unreachable!("the set is there"))
 }
 
