@@ -257,7 +257,10 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
         Step::TooEarly(left) => Finding::of(&AWAIT_BUDGET, format!("{pod} disappeared lately"))
             .wait(format!("the next try of {pod}"), Some(left)),
         Step::Exhausted(count) => {
-            let message = format!("pod {pod} disappeared or failed {count} times");
+            let message = match count {
+                0 => format!("pod {pod} disappeared, and its rebuild history cannot be read"),
+                _ => format!("pod {pod} disappeared or failed {count} times"),
+            };
             Finding::of(&EXHAUSTED, message.clone())
                 .trouble("RebuildsExhausted", format!("{message}; edit the spec, or clear its rebuild history"))
                 .stop()
