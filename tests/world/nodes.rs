@@ -121,6 +121,22 @@ fn a_lost_node_is_noticed_and_its_vms_are_found_again() {
 }
 
 #[test]
+fn the_pods_of_a_node_out_of_service_are_taken_away() {
+    let mut world = world(&["node-a"]);
+    create(&mut world, pod("demo-0", &[]));
+    pass(&mut world, 20);
+    world.lose_node("node-a");
+    pass(&mut world, 100);
+    assert!(get(&world, "demo-0").is_some(), "a lost node alone takes no pod away");
+    let taint = json!([{"op": "add", "path": "/spec/taints/-", "value":
+        {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}}]);
+    let patch = Request::new(Method::Patch, "/api/v1/nodes/node-a").with_body("application/json-patch+json", taint);
+    assert_eq!(status_of(&world.api("admin", &patch)), 200);
+    pass(&mut world, 20);
+    assert!(get(&world, "demo-0").is_none());
+}
+
+#[test]
 fn the_pods_of_a_deleted_node_go_while_its_vms_run_on() {
     let mut world = world(&["node-a"]);
     create(&mut world, pod("demo-0", &[]));
