@@ -37,8 +37,7 @@ pub async fn pass(shell: &Shell, key: &Key) -> PassResult {
 fn rest(shell: &Shell, key: &Key, pass: Pass<Observed>, after: Option<std::time::Duration>) -> PassResult {
     let decision = pass.decision().clone();
     let mut seen = pass.into_seen();
-    let reasons = errors::reasons(&decision.troubles);
-    let (standing, counted) = errors::standing(&seen.memory.error, &reasons, seen.mono);
+    let (standing, counted) = errors::after_pass(&seen.memory.error, &decision, seen.mono);
     seen.memory.error = standing;
     telling::rested(shell, key, &decision, after, counted);
     shell.state.rest(key, seen, after);

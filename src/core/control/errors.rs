@@ -1,12 +1,15 @@
 //! What counts as a reconcile error (decision R4): an object that *enters* a state in which it needs a person, and then
 //! once an hour while it stays. Everything else is an outcome.
 
-use crate::core::decision::Trouble;
+use crate::core::decision::{Decision, Trouble};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// An object that stays in error is counted again after this long.
 pub const COUNTED_AGAIN_AFTER: Duration = Duration::from_secs(3_600);
+
+/// Rules of the concern that goes before all others and asks nobody else while the view is behind.
+const UNJUDGED: &str = "freshness/";
 
 /// What a pass came to: the label `result` of `controller_runtime_reconcile_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +53,15 @@ pub type Standing = Option<(String, Duration)>;
 /// The reasons among these troubles that need a person.
 pub fn reasons(troubles: &[Trouble]) -> BTreeSet<&str> {
     troubles.iter().filter(|trouble| trouble.error).map(|trouble| trouble.reason.as_ref()).collect()
+}
+
+/// Where the object stands after a pass that came to rest on this decision, and whether that counts as an error now.
+/// A pass that rested because the view was behind judged nothing, and so leaves the object where it stood.
+pub fn after_pass(before: &Standing, decision: &Decision, now: Duration) -> (Standing, bool) {
+    if decision.rules().iter().any(|rule| rule.0.starts_with(UNJUDGED)) {
+        return (before.clone(), false);
+    }
+    standing(before, &reasons(&decision.troubles), now)
 }
 
 /// Where the object stands after a pass that found these reasons, and whether that counts as an error now.
@@ -114,6 +126,19 @@ mod tests {
     fn only_troubles_that_need_a_person_are_reasons() {
         let trouble = |reason: &'static str, error| Trouble { reason: reason.into(), message: String::new(), error };
         assert_eq!(reasons(&[trouble("A", false), trouble("B", true)]), BTreeSet::from(["B"]));
+    }
+
+    #[test]
+    fn a_pass_that_judged_nothing_changes_nothing() {
+        use crate::core::decision::{Entry, Finding};
+        use crate::core::rule::RuleId;
+        let resting = |rule: &'static str| {
+            let finding = Finding { rule: RuleId(rule.into()), because: "".into(), wants: Vec::new(), trouble: None };
+            Decision { trace: vec![Entry::Spoke(finding)], ..Decision::default() }
+        };
+        let stood = Some(("Invalid".to_owned(), MINUTE));
+        assert_eq!(after_pass(&stood, &resting("freshness/await-own-writes"), MINUTE * 2), (stood.clone(), false));
+        assert_eq!(after_pass(&stood, &resting("main/await-ready"), MINUTE * 2), (None, false));
     }
 
     #[test]
