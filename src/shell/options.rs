@@ -94,7 +94,7 @@ impl StartupError {
 /// What `run` takes, and `sandbox` too.
 #[derive(Clone, Debug, Args)]
 pub struct RunOptions {
-    /// Registry of VM snapshots, HOST[:PORT][/PATH]
+    /// Registry of VM snapshots: `HOST[:PORT][/PATH]`
     #[arg(long, env = "OCI_REGISTRY", value_name = "BASE")]
     pub oci_registry: Option<String>,
     /// Speak plain HTTP with the registry; without this only where it is on loopback
@@ -247,7 +247,7 @@ fn workers(text: &str) -> Result<OrUnset<usize>, String> {
         "" => Ok(OrUnset(None)),
         text => match text.parse() {
             Ok(count @ 1..=1024) => Ok(OrUnset(Some(count))),
-            _ => Err("expected a whole number from 1 to 1024".to_owned()),
+            _ => Err("expected a whole number from 1 to 1024, in the flag or its variable".to_owned()),
         },
     }
 }
