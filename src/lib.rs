@@ -3,6 +3,8 @@
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod core;
+#[cfg(feature = "sim")]
+pub mod scenario;
 #[cfg(feature = "shell")]
 pub mod shell;
 #[cfg(feature = "sim")]

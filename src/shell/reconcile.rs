@@ -37,8 +37,8 @@ pub async fn pass(shell: &Shell, key: &Key) -> PassResult {
 fn rest(shell: &Shell, key: &Key, pass: Pass<Observed>, after: Option<std::time::Duration>) -> PassResult {
     let decision = pass.decision().clone();
     let mut seen = pass.into_seen();
-    let (standing, counted) = errors::after_pass(&seen.memory.error, &decision, seen.mono);
-    seen.memory.error = standing;
+    let behind = !seen.unseen.is_empty();
+    let counted = errors::rested(&mut seen.memory, &decision, behind, seen.mono);
     telling::rested(shell, key, &decision, after, counted);
     shell.state.rest(key, seen, after);
     errors::result(Ending::Rested(after), counted)

@@ -115,6 +115,7 @@ impl World {
             Some(What::TimeoutBefore | What::TimeoutAfter) => return Opened::Refused(Reply::TimedOut),
             Some(What::Reset { sent }) => return Opened::Refused(Reply::Reset { sent }),
             Some(What::ResetAfter) => return Opened::Refused(Reply::Reset { sent: true }),
+            Some(What::Overtaken(request)) => drop(self.store.handle(&request)),
             None => {}
         }
         match self.store.open_watch_as(user, request) {
@@ -141,6 +142,10 @@ impl World {
             Some(What::ResetAfter) => {
                 carry_out(self);
                 Reply::Reset { sent: true }
+            }
+            Some(What::Overtaken(request)) => {
+                self.store.handle(&request);
+                carry_out(self)
             }
         }
     }

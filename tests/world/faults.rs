@@ -82,6 +82,21 @@ fn a_fault_meets_the_nth_of_its_requests_and_nobody_elses() {
 }
 
 #[test]
+fn a_name_may_say_its_namespace() {
+    let mut world = world(&[]);
+    create(&mut world, pod("demo-0", &[]));
+    world.store.add_namespace("other");
+    world.faults.add(Fault::new(Pattern::of(Verb::Get, "pods").named("other/*"), What::TimeoutBefore));
+    assert_eq!(status_of(&world.api(OPERATOR, &get_pod("demo-0"))), 200);
+    let elsewhere = Request::new(Method::Get, "/api/v1/namespaces/other/pods/demo-0");
+    assert_eq!(world.api(OPERATOR, &elsewhere), Reply::TimedOut);
+    let reply = answer("NamespaceTerminating", Verb::Create, "pods", "other/demo-0").expect("an answer");
+    assert!(
+        matches!(reply, Reply::Http { body, .. } if String::from_utf8_lossy(&body).contains("in namespace other because"))
+    );
+}
+
+#[test]
 fn a_timeout_before_does_nothing_and_one_after_has_done_it() {
     for (what, done) in [
         (What::TimeoutBefore, false),

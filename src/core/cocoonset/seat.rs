@@ -1,11 +1,12 @@
 //! One seat of the set: a pod name, its VM name, and what has to be true before a pod is created there.
 //! Main agent, sub-agents and toolboxes share it.
 
-use super::budget;
 use super::observed::{Observed, Rival};
-use crate::core::action::{Change, Live, Question};
+use super::{answers, budget};
+use crate::core::action::{Change, Live, Question, Want};
 use crate::core::contract::keys;
 use crate::core::contract::names::{NameFit, Role, check_names};
+use crate::core::decide::Gate;
 use crate::core::decision::Finding;
 use crate::core::fact::Fact;
 use crate::core::memory::Vanished;
@@ -241,10 +242,12 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
         Step::Foreign(owner, deleting, left) => foreign_pod(pod, owner, deleting, left),
         Step::ForeignUnlooked => Finding::of(&LOOK_AT_FOREIGN, format!("another owner had pod {pod}"))
             .ask(Question::ReadLive(Live::Pod(pod.clone()))),
-        Step::SnapshotUnknown => {
-            Finding::of(&ASK_SNAPSHOT, format!("{pod} is missing, and a snapshot may wait for it"))
-                .ask(Question::ProbeSnapshot { vm: vm.clone(), tag: keys::TAG_HIBERNATE.to_owned() })
-        }
+        // A create that may not be sent yet needs no answer of the registry.
+        Step::SnapshotUnknown => match answers::gate(seen, &Want::Change(create(seen, seat, wanted, false))) {
+            Gate::Held(held) => Finding { because: format!("{} ({pod} is missing)", held.because).into(), ..*held },
+            Gate::Open => Finding::of(&ASK_SNAPSHOT, format!("{pod} is missing, and a snapshot may wait for it"))
+                .ask(Question::ProbeSnapshot { vm: vm.clone(), tag: keys::TAG_HIBERNATE.to_owned() }),
+        },
         Step::SnapshotFound => {
             let message = format!("snapshot {vm}:hibernate exists, and this version does not restore it");
             Finding::of(&SNAPSHOT_FOUND, message.clone())
@@ -254,7 +257,10 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
         Step::TooEarly(left) => Finding::of(&AWAIT_BUDGET, format!("{pod} disappeared lately"))
             .wait(format!("the next try of {pod}"), Some(left)),
         Step::Exhausted(count) => {
-            let message = format!("pod {pod} disappeared or failed {count} times");
+            let message = match count {
+                0 => format!("pod {pod} disappeared, and its rebuild history cannot be read"),
+                _ => format!("pod {pod} disappeared or failed {count} times"),
+            };
             Finding::of(&EXHAUSTED, message.clone())
                 .trouble("RebuildsExhausted", format!("{message}; edit the spec, or clear its rebuild history"))
                 .stop()

@@ -2,14 +2,12 @@
 //! once an hour while it stays. Everything else is an outcome.
 
 use crate::core::decision::{Decision, Trouble};
+use crate::core::memory::Memory;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// An object that stays in error is counted again after this long.
 pub const COUNTED_AGAIN_AFTER: Duration = Duration::from_secs(3_600);
-
-/// Rules of the concern that goes before all others and asks nobody else while the view is behind.
-const UNJUDGED: &str = "freshness/";
 
 /// What a pass came to: the label `result` of `controller_runtime_reconcile_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,15 +53,6 @@ pub fn reasons(troubles: &[Trouble]) -> BTreeSet<&str> {
     troubles.iter().filter(|trouble| trouble.error).map(|trouble| trouble.reason.as_ref()).collect()
 }
 
-/// Where the object stands after a pass that came to rest on this decision, and whether that counts as an error now.
-/// A pass that rested because the view was behind judged nothing, and so leaves the object where it stood.
-pub fn after_pass(before: &Standing, decision: &Decision, now: Duration) -> (Standing, bool) {
-    if decision.rules().iter().any(|rule| rule.0.starts_with(UNJUDGED)) {
-        return (before.clone(), false);
-    }
-    standing(before, &reasons(&decision.troubles), now)
-}
-
 /// Where the object stands after a pass that found these reasons, and whether that counts as an error now.
 pub fn standing(before: &Standing, reasons: &BTreeSet<&str>, now: Duration) -> (Standing, bool) {
     if reasons.is_empty() {
@@ -74,6 +63,18 @@ pub fn standing(before: &Standing, reasons: &BTreeSet<&str>, now: Duration) -> (
     let known: BTreeSet<&str> = known.split(',').collect();
     let counts = !reasons.is_subset(&known) || now.saturating_sub(*counted) >= COUNTED_AGAIN_AFTER;
     (Some((joined, if counts { now } else { *counted })), counts)
+}
+
+/// Takes the end of a pass at rest into memory, and says whether it counts as an error. A pass that waits for its own
+/// writes to show has not looked at what else is wrong: an error that stood stands.
+pub fn rested(memory: &mut Memory, decision: &Decision, behind: bool, now: Duration) -> bool {
+    let found = reasons(&decision.troubles);
+    if behind && found.is_empty() {
+        return false;
+    }
+    let (after, counts) = standing(&memory.error, &found, now);
+    memory.error = after;
+    counts
 }
 
 /// What the pass came to.
@@ -123,22 +124,21 @@ mod tests {
     }
 
     #[test]
-    fn only_troubles_that_need_a_person_are_reasons() {
-        let trouble = |reason: &'static str, error| Trouble { reason: reason.into(), message: String::new(), error };
-        assert_eq!(reasons(&[trouble("A", false), trouble("B", true)]), BTreeSet::from(["B"]));
+    fn a_look_that_was_behind_leaves_no_error() {
+        let trouble = Trouble { reason: "Invalid".into(), message: String::new(), error: true };
+        let bad = Decision { troubles: vec![trouble], ..Decision::default() };
+        let mut memory = Memory::default();
+        assert!(rested(&mut memory, &bad, false, MINUTE));
+        assert!(!rested(&mut memory, &Decision::default(), true, MINUTE * 2));
+        assert!(!rested(&mut memory, &bad, false, MINUTE * 3));
+        assert!(!rested(&mut memory, &Decision::default(), false, MINUTE * 4));
+        assert!(rested(&mut memory, &bad, false, MINUTE * 5));
     }
 
     #[test]
-    fn a_pass_that_judged_nothing_changes_nothing() {
-        use crate::core::decision::{Entry, Finding};
-        use crate::core::rule::RuleId;
-        let resting = |rule: &'static str| {
-            let finding = Finding { rule: RuleId(rule.into()), because: "".into(), wants: Vec::new(), trouble: None };
-            Decision { trace: vec![Entry::Spoke(finding)], ..Decision::default() }
-        };
-        let stood = Some(("Invalid".to_owned(), MINUTE));
-        assert_eq!(after_pass(&stood, &resting("freshness/await-own-writes"), MINUTE * 2), (stood.clone(), false));
-        assert_eq!(after_pass(&stood, &resting("main/await-ready"), MINUTE * 2), (None, false));
+    fn only_troubles_that_need_a_person_are_reasons() {
+        let trouble = |reason: &'static str, error| Trouble { reason: reason.into(), message: String::new(), error };
+        assert_eq!(reasons(&[trouble("A", false), trouble("B", true)]), BTreeSet::from(["B"]));
     }
 
     #[test]

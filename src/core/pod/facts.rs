@@ -185,13 +185,14 @@ impl PodFacts {
     }
     /// At its end: failed by the kubelet's or the node agent's word, or a managed VM that "succeeded" (contract 7,
     /// D-65). The VM of a pod that the node agent calls failed may run all the same: see [`PodFacts::has_vm`] (R16).
+    /// A dead letter stays one through every further try of the node agent, until its VM is up (CS-A4, D-47).
     pub fn is_terminal(&self) -> bool {
         let ended = match self.phase {
             PodPhase::Failed => true,
             PodPhase::Succeeded => self.managed,
             PodPhase::Pending | PodPhase::Running | PodPhase::Unknown => false,
         };
-        ended || self.lifecycle.state == State::Failed
+        ended || self.lifecycle.state == State::Failed || (self.dead_letter && !self.ready)
     }
     /// The VM is there and its container runs (contract 7).
     pub fn is_live(&self) -> bool {

@@ -1,10 +1,12 @@
 //! Deletion: remember names, let pods go, collect tags, let go.
 
-use crate::core::action::{Change, Live, Question};
+use crate::core::action::{Change, Live, Question, Want};
 use crate::core::api::words::{SetPhase, SnapshotPolicy};
+use crate::core::cocoonset::answers;
 use crate::core::cocoonset::observed::{LivePod, Manifest, Observed};
 use crate::core::contract::keys;
 use crate::core::contract::names::{RoleWord, leaves_latest};
+use crate::core::decide::Gate;
 use crate::core::decision::{Finding, Report, Verdict};
 use crate::core::fact::Fact;
 use crate::core::memory::Record;
@@ -207,6 +209,9 @@ fn collect(seen: &Observed, tags: &BTreeSet<(String, &'static str)>) -> Vec<Find
             Fact::Unasked | Fact::Unavailable(_) => {
                 if latest_is_refused(seen, vm, tag) {
                     findings.push(latest_stays(vm));
+                } else if let Some(held) = held_delete(seen, vm, tag) {
+                    findings.push(held);
+                    kept.insert(format!("{vm}:{tag}"));
                 } else {
                     let because = format!("{vm}:{tag} may exist");
                     let question = Question::ProbeSnapshot { vm: vm.clone(), tag: (*tag).to_owned() };
@@ -245,6 +250,15 @@ fn delete_tag(
     }
     let change = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: manifest.digest.clone() };
     Some(Finding::of(&COLLECT_TAGS, format!("{vm}:{tag} exists")).change(change))
+}
+
+/// A delete that may not be sent yet needs no answer of the registry.
+fn held_delete(seen: &Observed, vm: &str, tag: &str) -> Option<Finding> {
+    let delete = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: None };
+    match answers::gate(seen, &Want::Change(delete)) {
+        Gate::Held(held) if held.rule != answers::LOOK_AGAIN.id() => Some(*held),
+        Gate::Held(_) | Gate::Open => None,
+    }
 }
 
 fn latest_stays(vm: &str) -> Finding {
