@@ -7,8 +7,10 @@ use cluster::{Cluster, Meddled, http_reply, registry, sets, until};
 use cocoon_operator::core::wire::{Method, Reply, Verb};
 use cocoon_operator::shell::Exit;
 use cocoon_operator::shell::registry::Local;
+use cocoon_operator::sim::faults::{Fault, Pattern, What};
 use cocoon_operator::sim::store::{Match, Refusal, Rule};
 use cocoon_operator::sim::world::OPERATOR;
+use rstest::rstest;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -349,4 +351,30 @@ fn log_of_errors() -> (Log, tracing::subscriber::DefaultGuard) {
 fn lines(log: &Log) -> usize {
     let log = log.lock().expect("not poisoned");
     log.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// Each write of a set's life once meets silence or a broken connection, before or after it was carried out: the same
+/// end, each pod created once, and no error.
+#[rstest]
+#[case(What::TimeoutBefore)]
+#[case(What::TimeoutAfter)]
+#[case(What::Reset { sent: false })]
+#[case(What::Reset { sent: true })]
+#[case(What::ResetAfter)]
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_not_answered_is_looked_after(#[case] what: What) {
+    let (log, _guard) = log_of_errors();
+    let cluster = Cluster::new();
+    let writes = [(Verb::Create, "pods"), (Verb::Patch, "cocoonsets"), (Verb::Patch, "cocoonsets/status")];
+    for (verb, kind) in writes.into_iter().chain([(Verb::Delete, "pods"), (Verb::Patch, "pods")]) {
+        let fault = Fault::new(Pattern::of(verb, kind), what.clone());
+        cluster.served.with(|world| world.faults.add(fault));
+    }
+    let operator = cluster.operator(registry(&cluster));
+    cluster.create_set("demo", spec(2));
+    until("Running", || cluster.phase("demo") == "Running").await;
+    assert_eq!(cluster.pods(), ["demo-0", "demo-1", "demo-2"]);
+    cluster.delete(&sets("demo"));
+    until("gone", || cluster.set("demo").is_none() && cluster.pods().is_empty()).await;
+    assert_eq!((operator.errors(), lines(&log)), (0, 0));
 }
