@@ -299,21 +299,22 @@ async fn a_lasting_refusal_is_an_error_once_an_hour() {
     assert_eq!(operator.errors(), 2);
 }
 
-/// The same operator on the same cluster sends the same requests in the same order.
+/// The same operator on the same cluster sends the same requests in the same order, and counts the same.
 #[test]
 fn it_does_the_same_every_time() {
     let once = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         runtime.expect("a runtime").block_on(async {
             let cluster = Cluster::new();
-            let _operator = cluster.operator(registry(&cluster));
+            let operator = cluster.operator(registry(&cluster));
             for name in ["a", "b", "c", "d", "e", "f"] {
                 cluster.create_set(name, spec(3));
             }
             sleep(Duration::from_secs(30)).await;
             cluster.delete("/api/v1/namespaces/ns");
             sleep(Duration::from_secs(120)).await;
-            cluster.requests()
+            let counted = operator.shell.metrics.text();
+            cluster.requests().into_iter().chain(counted.lines().map(str::to_owned)).collect::<Vec<_>>()
         })
     };
     let first = once();
