@@ -127,7 +127,7 @@ pub struct RunOptions {
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<String>,
     /// Longest wait for an answer of the API server
-    #[arg(long, env = "HTTP_TIMEOUT", value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub http_timeout: Duration,
     /// How long a watch stays open; one that is silent for twice as long makes the operator unready
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
