@@ -4,4 +4,8 @@
 pub mod cli;
 pub mod core;
 #[cfg(feature = "sim")]
+pub mod scenario;
+#[cfg(feature = "shell")]
+pub mod shell;
+#[cfg(feature = "sim")]
 pub mod sim;

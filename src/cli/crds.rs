@@ -1,10 +1,17 @@
 //! `crds`: the manifests of both custom resources as YAML files.
 
+use super::{Failure, Report};
 use crate::core::api::crd;
 use serde_json::{Map, Value};
 
-/// Says where the files come from; the first line of each.
+/// Says where the files come from; the first line of each document.
 const HEADER: &str = "# Generated from the types in src/core/api/schema.rs by `cocoon-operator crds`.\n";
+
+/// Prints the files of `crds/`, one after another: each is a document that begins with three dashes.
+pub fn run() -> Result<Report, Failure> {
+    let files = render_all().map_err(|error| Failure::Environment(format!("cannot print the manifests: {error}")))?;
+    Ok(Report::of(files.into_iter().map(|(_, text)| text).collect::<String>()))
+}
 
 /// Every file: its name and its content.
 pub fn render_all() -> Result<Vec<(String, String)>, serde_saphyr::SerializeError> {
@@ -13,7 +20,7 @@ pub fn render_all() -> Result<Vec<(String, String)>, serde_saphyr::SerializeErro
 
 /// One manifest as a YAML document, keys sorted.
 pub fn to_yaml(manifest: &Value) -> Result<String, serde_saphyr::SerializeError> {
-    Ok(format!("{HEADER}---\n{}", serde_saphyr::to_string(&sorted(manifest))?))
+    Ok(format!("---\n{HEADER}{}", serde_saphyr::to_string(&sorted(manifest))?))
 }
 
 /// `<group>_<plural>.yaml`, as controller-gen calls them.

@@ -2,7 +2,6 @@
 //! It is lost with the process, and nothing irreversible rests on it.
 
 use super::action::{ActionKind, Attempt, Live, Question};
-use super::cocoonset::observed::LivePod;
 use super::outcome::{Class, Outcome};
 use super::pod::facts::{PodFacts, PodPhase};
 use std::collections::BTreeMap;
@@ -110,12 +109,14 @@ pub struct Vanished {
 /// A pod of another owner under one of our names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
+    /// Kind and name of its controlling owner.
+    pub owner: Option<(String, String)>,
+    /// It was being deleted.
+    pub deleting: bool,
     /// How often it was looked at.
     pub looks: u32,
     /// When last.
     pub last: Duration,
-    /// Whose it was then: the watch may not show it.
-    pub pod: LivePod,
 }
 
 /// What was seen of a VM since its pod was created.
@@ -144,8 +145,7 @@ impl Vanished {
 impl Memory {
     /// Notes what an attempt came to, when it was not what was wanted.
     pub fn note(&mut self, attempt: &Attempt, outcome: &Outcome, now: Duration, generation: i64, on_live: bool) {
-        let key = scope(attempt, outcome.class);
-        let known = self.attempts.get(&key).filter(|known| known.generation == generation);
+        let known = self.attempts.get(&scope(attempt, outcome.class)).filter(|known| known.generation == generation);
         let (since, count) = match known {
             Some(known) if known.class == outcome.class => (known.since, known.count.saturating_add(1)),
             Some(known) => (now, known.count.saturating_add(1)),
@@ -165,7 +165,11 @@ impl Memory {
             tested: None,
             in_vain: false,
         };
-        self.attempts.insert(key, record);
+        self.keep(attempt, record);
+    }
+    /// Takes in a row as it was kept elsewhere, on this target or on the whole action.
+    pub fn keep(&mut self, attempt: &Attempt, record: Record) {
+        self.attempts.insert(scope(attempt, record.class), record);
     }
     /// Forgets what came of this attempt, now that it succeeded. A refusal of the whole action is answered by a success
     /// that came after it; one that came beside it says nothing, and one repository's says nothing of another.

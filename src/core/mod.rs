@@ -18,6 +18,7 @@ pub mod control;
 pub mod decide;
 pub mod decision;
 pub mod fact;
+pub mod hibernation;
 pub mod memory;
 pub mod meta;
 pub mod oddity;
@@ -25,3 +26,10 @@ pub mod outcome;
 pub mod pod;
 pub mod rule;
 pub mod wire;
+
+/// Every rule there is: the kind its controller reconciles, then file by file in the order of its concerns.
+pub const RULES: &[(&str, &[&[&rule::Rule]])] =
+    &[(contract::keys::SET_KIND, cocoonset::RULES), (contract::keys::HIBERNATION_KIND, &[hibernation::RULES])];
+
+/// Names that rules once had, and what became of each: never given to another rule.
+pub const RETIRED: &[(&str, &str)] = &[];

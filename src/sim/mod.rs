@@ -1,3 +1,11 @@
 //! A small Kubernetes and its nodes, in one process.
 
+mod agenda;
+pub mod faults;
+mod http;
+pub mod node;
+pub mod registry;
+pub mod scheduler;
+pub mod server;
 pub mod store;
+pub mod world;

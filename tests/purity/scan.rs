@@ -46,7 +46,7 @@ const STD: &[(&str, &[&str])] = &[
 ];
 
 /// What it may use of this crate.
-const CRATE: &[&str] = &["core"];
+const CRATE: &[&str] = &["core", "rules"];
 
 /// Words that have no innocent use, wherever they stand.
 const WORDS: &[&str] = &[

@@ -202,7 +202,7 @@ impl VmOptions {
         let resources = at.object("resources", odd);
         for bounds in ["limits", "requests"] {
             for (name, amount) in at.get("resources").and_then(|r| r.get(bounds)?.as_object()).into_iter().flatten() {
-                if Quantity::read(amount).is_none_or(|amount| !amount.is_valid()) {
+                if !amount.is_null() && Quantity::read(amount).is_none_or(|amount| !amount.is_valid()) {
                     let field = format!("{}.{}", resources.path_of(bounds), excerpt(name, 60));
                     odd.push(Oddity::invalid(field, format!("{} is no quantity", excerpt(&amount.to_string(), 60))));
                 }

@@ -1,5 +1,6 @@
 //! Conditions whose transition time moves only when their status does (CS-P6).
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -53,7 +54,8 @@ impl Condition {
     pub fn is_true(&self) -> bool {
         self.status == "True"
     }
-    /// Reads the list of a status; entries without type or status are dropped.
+    /// Reads the list of a status. Entries that the schema would refuse are dropped: written back as they are, they
+    /// would make the whole status invalid.
     pub fn read_all(conditions: &Value) -> Vec<Self> {
         conditions.as_array().into_iter().flatten().filter_map(Self::read).collect()
     }
@@ -67,7 +69,11 @@ impl Condition {
             reason: text("reason"),
             message: text("message"),
         };
-        (!read.kind.is_empty() && !read.status.is_empty()).then_some(read)
+        let is_sound = !read.kind.is_empty()
+            && ["True", "False", "Unknown"].contains(&read.status.as_str())
+            && !read.reason.is_empty()
+            && read.last_transition_time.parse::<Timestamp>().is_ok();
+        is_sound.then_some(read)
     }
 }
 

@@ -84,7 +84,7 @@ fn parse(text: &str) -> Option<(i128, Family)> {
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
     let (digits, suffix) = rest.split_at_checked(end)?;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+    if whole.is_empty() && fraction.is_empty() {
         return None;
     }
     let (factor, power, family) = suffix_of(suffix)?;

@@ -29,11 +29,11 @@ pub(super) struct CocoonHibernation {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [
     {
-        "rule": "!has(self.hibernatePolicy) || self.hibernatePolicy != 'release' || ((!has(self.agent.replicas) || self.agent.replicas == 0) && (!has(self.toolboxes) || size(self.toolboxes) == 0))",
+        "rule": RELEASE_RULE,
         "message": "hibernatePolicy=release requires agent.replicas=0 and no toolboxes",
     },
     {
-        "rule": "!has(oldSelf.snapshotCompatibilityClass) || (has(self.snapshotCompatibilityClass) && self.snapshotCompatibilityClass == oldSelf.snapshotCompatibilityClass)",
+        "rule": CLASS_RULE,
         "message": "snapshotCompatibilityClass is immutable once set",
     },
 ]))]
@@ -253,7 +253,7 @@ struct Condition {
     #[schemars(
         length(max = 316),
         regex(
-            pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+            pattern = CONDITION_TYPE
         )
     )]
     r#type: String,
@@ -277,7 +277,9 @@ struct Condition {
 #[serde(rename_all = "camelCase")]
 struct HibernationSpec {
     /// The pod whose VM is meant, in the same namespace.
-    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self == oldSelf", "message": "spec.podRef is immutable" }]))]
+    #[schemars(extend("x-kubernetes-validations" = [
+        { "rule": "self == oldSelf", "message": "spec.podRef is immutable" },
+    ]))]
     pod_ref: PodRef,
     /// Whether the VM is to sleep or to run.
     desire: Desire,
@@ -315,7 +317,7 @@ impl JsonSchema for Quantity {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "anyOf": [{ "type": "integer" }, { "type": "string" }],
-            "pattern": r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$",
+            "pattern": QUANTITY,
             "x-kubernetes-int-or-string": true,
         })
     }
@@ -347,3 +349,16 @@ word_schemas! {
         Active = "Active", Failed = "Failed"
     }
 }
+
+const RELEASE_RULE: &str = "!has(self.hibernatePolicy) || self.hibernatePolicy != 'release' || \
+    ((!has(self.agent.replicas) || self.agent.replicas == 0) && (!has(self.toolboxes) || size(self.toolboxes) == 0))";
+const CLASS_RULE: &str = "!has(oldSelf.snapshotCompatibilityClass) || (has(self.snapshotCompatibilityClass) && \
+    self.snapshotCompatibilityClass == oldSelf.snapshotCompatibilityClass)";
+const CONDITION_TYPE: &str = concat!(
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?",
+    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+);
+const QUANTITY: &str = concat!(
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))",
+    r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$",
+);

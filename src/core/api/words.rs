@@ -6,7 +6,10 @@ use serde_json::Value;
 use std::fmt;
 
 macro_rules! words {
-    ($(#[doc = $doc:literal])+ $name:ident, default $default:ident { $( $(#[doc = $vdoc:literal])+ $variant:ident => $text:literal, )+ }) => {
+    (
+        $(#[doc = $doc:literal])+
+        $name:ident, default $default:ident { $( $(#[doc = $vdoc:literal])+ $variant:ident => $text:literal, )+ }
+    ) => {
         $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum $name {

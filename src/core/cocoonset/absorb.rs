@@ -1,12 +1,12 @@
 //! Taking answers in: the observation after an attempt is the observation before it and what the world said.
 
-use super::observed::{LivePod, Manifest, Observed, SetFacts, Snapshot};
-use crate::core::action::{ActionKind, Attempt, Live, Question};
+use super::absorb_live::{live_read, pod_is_gone, take_pod};
+use super::observed::{Manifest, Observed, SetFacts, Snapshot};
+use crate::core::action::{ActionKind, Attempt, Question};
 use crate::core::contract::keys;
 use crate::core::fact::Fact;
-use crate::core::memory::{Foreign, NamespaceLive, NamespaceRefusal, Vanished, Watched};
+use crate::core::memory::{NamespaceLive, NamespaceRefusal, Watched};
 use crate::core::outcome::{Answer, Class, Effect, Outcome};
-use crate::core::pod::facts::PodFacts;
 use serde_json::Value;
 
 /// Takes in what an attempt came to.
@@ -27,7 +27,7 @@ pub fn absorb(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 }
 
 /// Success clears what came before; anything else is noted.
-fn note(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
+pub(super) fn note(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let on_live = seen.live.object != Fact::Unasked;
     if outcome.effect() == Effect::Happened {
         seen.memory.forget(attempt, seen.mono);
@@ -36,14 +36,14 @@ fn note(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     }
 }
 
-fn object(outcome: &Outcome) -> Option<&Value> {
+pub(super) fn object(outcome: &Outcome) -> Option<&Value> {
     match (&outcome.answer, outcome.effect() == Effect::Happened) {
         (Answer::Object(object), true) => Some(object),
         (Answer::Object(_) | Answer::Nothing | Answer::List { .. } | Answer::Snapshot { .. }, _) => None,
     }
 }
 
-fn take_set(seen: &mut Observed, object: &Value) {
+pub(super) fn take_set(seen: &mut Observed, object: &Value) {
     let set = SetFacts::of(object);
     if set.uid != seen.set.uid {
         seen.live.object_gone = true;
@@ -84,185 +84,6 @@ fn drops_node_names(seen: &Observed) -> bool {
         entry.node_name.is_empty() && pod.is_some_and(|pod| pod.node.is_some())
     });
     placed.next().is_some()
-}
-
-fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
-    // No list is missing: whoever says so was not asked.
-    let absent = outcome.effect() == Effect::Gone && attempt.target != "pods";
-    let answered = absent || outcome.effect() == Effect::Happened;
-    match attempt.target.as_str() {
-        "object" => live_object(seen, outcome),
-        "pods" => live_pods(seen, outcome),
-        "namespace" => live_namespace(seen, outcome),
-        other => {
-            if let Some(pod) = other.strip_prefix("pod/") {
-                live_pod(seen, pod, outcome);
-                if answered {
-                    seen.memory.looked(&Question::ReadLive(Live::Pod(pod.to_owned())));
-                }
-            }
-        }
-    }
-    if answered {
-        seen.memory.forget(attempt, seen.mono);
-        if attempt.target == "object" {
-            seen.memory.looked(&Question::ReadLive(Live::Object));
-        }
-    } else {
-        note(seen, attempt, outcome);
-    }
-}
-
-fn live_object(seen: &mut Observed, outcome: &Outcome) {
-    match outcome.effect() {
-        Effect::Happened => {
-            if let Some(object) = object(outcome) {
-                take_set(seen, &object.clone());
-            }
-            seen.live.object = Fact::Known(());
-        }
-        Effect::Gone => seen.live.object_gone = true,
-        Effect::Moved
-        | Effect::Taken
-        | Effect::NamespaceGoing
-        | Effect::Refused
-        | Effect::Later
-        | Effect::Unsure
-        | Effect::NotSent => seen.live.object = unavailable(outcome),
-    }
-}
-
-fn live_pods(seen: &mut Observed, outcome: &Outcome) {
-    seen.live.pods = match (&outcome.answer, outcome.effect() == Effect::Happened) {
-        (Answer::List { items, .. }, true) => {
-            let mut pods: Vec<LivePod> = items.iter().map(LivePod::of).collect();
-            pods.sort_by(|one, other| one.name.cmp(&other.name));
-            Fact::Known(pods)
-        }
-        (Answer::List { .. } | Answer::Object(_) | Answer::Nothing | Answer::Snapshot { .. }, _) => {
-            unavailable(outcome)
-        }
-    };
-}
-
-fn live_pod(seen: &mut Observed, name: &str, outcome: &Outcome) {
-    let fact = match outcome.effect() {
-        Effect::Happened => match object(outcome) {
-            Some(pod) => {
-                take_pod(seen, name, &pod.clone());
-                Fact::Known(Some(LivePod::of(pod)))
-            }
-            None => unavailable(outcome),
-        },
-        Effect::Gone => {
-            pod_is_gone(seen, name);
-            Fact::Known(None)
-        }
-        Effect::Moved
-        | Effect::Taken
-        | Effect::NamespaceGoing
-        | Effect::Refused
-        | Effect::Later
-        | Effect::Unsure
-        | Effect::NotSent => unavailable(outcome),
-    };
-    seen.live.pod.insert(name.to_owned(), fact);
-}
-
-/// A pod as the server returned it: ours, or somebody else's.
-fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
-    let live = LivePod::of(object);
-    let replaced = seen.pods.get(name).is_some_and(|known| known.uid.as_str() != live.uid);
-    if replaced {
-        pod_is_gone(seen, name);
-    }
-    if let Fact::Known(pods) = &mut seen.live.pods {
-        pods.retain(|known| known.name != name);
-        pods.push(live.clone());
-    }
-    if seen.memory.deleted.get(name).is_some_and(|uid| *uid != live.uid) {
-        seen.memory.deleted.remove(name);
-    }
-    if live.deleting && is_ours_in_doubt(seen, name) {
-        seen.memory.deleted.insert(name.to_owned(), live.uid.clone());
-    }
-    if live.is_controlled_by(&seen.set.uid) {
-        seen.strangers.remove(name);
-        seen.memory.foreign.remove(name);
-        seen.memory.vanished.remove(name);
-        seen.pods.insert(name.to_owned(), PodFacts::read(object));
-    } else {
-        seen.pods.remove(name);
-        let looks = seen.memory.foreign.get(name).map_or(0, |foreign| foreign.looks);
-        let foreign = Foreign { looks: looks.saturating_add(1), last: seen.mono, pod: live.clone() };
-        seen.memory.foreign.insert(name.to_owned(), foreign);
-        seen.strangers.insert(name.to_owned(), live);
-    }
-}
-
-/// A live answer says that there is no such pod.
-fn pod_is_gone(seen: &mut Observed, name: &str) {
-    seen.strangers.remove(name);
-    seen.memory.foreign.remove(name);
-    if let Fact::Known(pods) = &mut seen.live.pods {
-        pods.retain(|known| known.name != name);
-    }
-    if let Some(known) = seen.pods.remove(name)
-        && seen.memory.deleted.get(name).map(String::as_str) != Some(known.uid.as_str())
-    {
-        let node_was_ready = node_is_ready(seen, known.node.as_ref().map(|node| node.as_str()));
-        seen.memory.vanished.insert(name.to_owned(), Vanished::of(&known, node_was_ready));
-    }
-    if is_ours_in_doubt(seen, name)
-        && let Some(vanished) = seen.memory.vanished.remove(name)
-    {
-        seen.memory.deleted.insert(name.to_owned(), vanished.uid);
-    }
-    if let Some(vanished) = seen.memory.vanished.get_mut(name) {
-        vanished.confirmed = true;
-    }
-    let attempt = |action| Attempt { action, target: name.to_owned(), dry_run: false };
-    seen.memory.attempts.remove(&attempt(ActionKind::DeletePod));
-    seen.memory.attempts.remove(&attempt(ActionKind::PatchPod));
-}
-
-/// A delete of ours that nobody could vouch for: where the pod is on its way out, or gone, it was that delete, and no
-/// disappearance to be charged or feared (D-18, D-46).
-fn is_ours_in_doubt(seen: &Observed, name: &str) -> bool {
-    let attempt = Attempt { action: ActionKind::DeletePod, target: name.to_owned(), dry_run: false };
-    seen.memory.attempts.get(&attempt).is_some_and(|record| record.class.effect() == Effect::Unsure)
-}
-
-/// Whether a node is Ready; unknown where nodes are not watched.
-pub fn node_is_ready(seen: &Observed, node: Option<&str>) -> Option<bool> {
-    let nodes = seen.nodes.as_ref()?;
-    Some(nodes.get(node?).is_some_and(|node| node.ready))
-}
-
-fn live_namespace(seen: &mut Observed, outcome: &Outcome) {
-    let live = match outcome.effect() {
-        Effect::Gone => NamespaceLive::Terminating,
-        Effect::Refused => NamespaceLive::Refused,
-        Effect::Happened => match object(outcome) {
-            Some(namespace) if is_terminating(namespace) => NamespaceLive::Terminating,
-            Some(_) => NamespaceLive::Active,
-            None => NamespaceLive::Unasked,
-        },
-        Effect::Moved | Effect::Taken | Effect::NamespaceGoing | Effect::Later | Effect::Unsure | Effect::NotSent => {
-            NamespaceLive::Unasked
-        }
-    };
-    let now = seen.mono;
-    if let Some(refusal) = &mut seen.memory.namespace {
-        refusal.live = live;
-        refusal.asked = Some(now);
-    }
-}
-
-/// Whether a namespace object is being deleted.
-pub fn is_terminating(namespace: &Value) -> bool {
-    namespace.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string)
-        || namespace.pointer("/status/phase").and_then(Value::as_str) == Some("Terminating")
 }
 
 fn probe(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
@@ -316,6 +137,7 @@ fn create(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
                 take_pod(seen, &attempt.target, &pod);
             }
             seen.memory.namespace = None;
+            seen.memory.deleted.remove(&attempt.target);
             note(seen, attempt, outcome);
         }
         Effect::NamespaceGoing => {
@@ -374,7 +196,13 @@ fn delete(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
             }
             note(seen, attempt, outcome);
         }
-        Effect::Gone => pod_is_gone(seen, name),
+        // What we wanted: no disappearance to be charged or feared.
+        Effect::Gone => {
+            if let Some(uid) = seen.pods.get(name).map(|pod| pod.uid.to_string()) {
+                seen.memory.deleted.insert(name.to_owned(), uid);
+            }
+            pod_is_gone(seen, name);
+        }
         Effect::Moved
         | Effect::Taken
         | Effect::NamespaceGoing
@@ -395,6 +223,6 @@ fn patch_pod(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     }
 }
 
-fn unavailable<T>(outcome: &Outcome) -> Fact<T> {
+pub(super) fn unavailable<T>(outcome: &Outcome) -> Fact<T> {
     Fact::Unavailable(format!("{}: {}", outcome.class, outcome.message).into())
 }

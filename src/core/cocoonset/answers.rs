@@ -41,6 +41,8 @@ rules! {
 
 /// A lease shorter than this is too short for a tag delete, which has no precondition (decision R11).
 const TAG_DELETE_TERM: Duration = Duration::from_secs(5);
+/// So many times in a row, and people are told of what usually passes by itself.
+const LASTING: u32 = 4;
 /// After this long in a refusal that may pass by itself, it needs a person (decision R4).
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -226,7 +228,12 @@ fn timer(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Recor
         | Effect::NotSent => format!("the next try of {}", attempt.action.name()),
     };
     let because = format!("{} came to {}", attempt_of(attempt, record), record.class);
-    held(Finding::of(rule, because).wait(what, Some(left)))
+    let finding = Finding::of(rule, because).wait(what, Some(left));
+    if record.count < LASTING {
+        return held(finding);
+    }
+    let message = format!("{}: {}", attempt_of(attempt, record), record.message);
+    held(finding.trouble(record.class.name(), message))
 }
 
 fn attempt_of(attempt: &Attempt, record: &Record) -> Attempt {
@@ -236,7 +243,16 @@ fn attempt_of(attempt: &Attempt, record: &Record) -> Attempt {
 /// When it may be tried again, since the process started.
 pub fn due(seen: &Observed, attempt: &Attempt, record: &Record) -> Duration {
     let (first, most) = pace(record.class);
-    let doublings = record.count.saturating_sub(1).min(16);
+    let free = match record.class.effect() {
+        Effect::Moved | Effect::Taken | Effect::Unsure => 2,
+        Effect::Happened
+        | Effect::Gone
+        | Effect::NamespaceGoing
+        | Effect::Refused
+        | Effect::Later
+        | Effect::NotSent => 1,
+    };
+    let doublings = record.count.saturating_sub(free).min(16);
     let delay = first.saturating_mul(1 << doublings).min(most);
     let delay = record.retry_after.map_or(delay, |said| said.max(delay));
     record.last.saturating_add(spread(delay, seen.seed, attempt, record.count))

@@ -76,7 +76,11 @@ pub fn charge(seen: &Observed, role: &Role, uid: &str) -> Option<Change> {
         Charged::Never => 0,
         Charged::Times(rebuild) => counted(seen, rebuild),
         Charged::Unreadable => {
-            history.start_over();
+            if history.is_unreadable() {
+                history.start_over();
+            } else {
+                history.forget(&key);
+            }
             0
         }
     };

@@ -1,6 +1,7 @@
 //! The CocoonSet controller: one main agent, its sub-agents, its toolboxes.
 
 pub mod absorb;
+mod absorb_live;
 pub mod answers;
 pub mod budget;
 pub mod concerns;
@@ -12,6 +13,8 @@ pub mod rollout;
 pub mod seat;
 pub mod sitting;
 pub mod status;
+
+pub use absorb_live::is_terminating;
 
 use super::action::{Attempt, Subject, Want};
 use super::api::words::SetPhase;

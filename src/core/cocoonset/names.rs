@@ -13,7 +13,7 @@ impl SetFacts {
     /// The VM names that this spec maps to.
     pub fn vm_names(&self) -> BTreeSet<String> {
         let agents = (0..=self.spec.agent.replicas_clamped).map(|slot| agent_vm(&self.namespace, &self.name, slot));
-        let toolboxes = self.spec.creatable_toolboxes().filter(|toolbox| toolbox.is_managed());
+        let toolboxes = self.spec.creatable_toolboxes();
         let toolboxes =
             toolboxes.filter_map(|toolbox| Role::Toolbox(toolbox.name.clone()).vm_name(&self.namespace, &self.name));
         agents.chain(toolboxes).map(|name| name.0).collect()
@@ -95,7 +95,7 @@ impl Observed {
     pub fn names_owed(&self) -> BTreeSet<String> {
         let mut names = self.set.recorded_names();
         names.extend(self.set.status.vm_names().map(str::to_owned));
-        names.extend(self.pods.values().filter(|pod| pod.managed).filter_map(|pod| self.vm_of(pod)));
+        names.extend(self.pods.values().filter_map(|pod| self.vm_of(pod)));
         names.retain(|name| self.is_own_name(name));
         names
     }

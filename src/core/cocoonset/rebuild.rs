@@ -40,7 +40,8 @@ pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate
     }
     let why = reason(pod);
     if pod.dead_letter {
-        let message = format!("pod {} exhausted its rebuilds: {why}", pod.name);
+        // Without the reason of the moment: the node agent goes on trying, and the status would flap with it.
+        let message = format!("pod {} exhausted its rebuilds", pod.name);
         return Finding::of(&AWAIT_REMEDY, message.clone())
             .trouble("DeadLetter", format!("{message}; edit the spec, or delete the pod"))
             .stop();

@@ -6,7 +6,7 @@ use super::observed::Observed;
 use super::seat::{self, Seat};
 use crate::core::action::{Change, MetaPatch};
 use crate::core::decision::Finding;
-use crate::core::pod::drift::{FieldDrift, must_recreate, patch_in_place};
+use crate::core::pod::drift::{FieldDrift, adopt, must_recreate, patch_in_place};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::field::Remedy;
 use crate::core::pod::template::PodTemplate;
@@ -15,7 +15,10 @@ use crate::rules;
 rules! {
     /// Patch what the node agent reads when it needs it: an edit of a policy or a probe destroys no VM.  (D-20, R20)
     PATCH_IN_PLACE = "rollout/patch-in-place";
-    /// Say that a patched value only counts from the next boot on, or that the node agent writes its own back.  (R20)
+    /// State on a pod of an older operator what was asked for in it: from then on every edit is noticed, and no change
+    /// that admission made is.  (D-19, R20)
+    ADOPT = "rollout/adopt";
+    /// Say that a patched value only counts from the next boot on.  (R20)
     TAKES_EFFECT_LATER = "rollout/takes-effect-later";
     /// Ask whether the new pod would be admitted before the old one is deleted. Without it a refused spec costs a running
     /// VM.  (R20)
@@ -35,7 +38,21 @@ pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> 
     if !patch.is_empty() {
         let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy != Remedy::Recreate)));
         let patch = MetaPatch { annotations: patch, ..MetaPatch::default() };
-        findings.push(Finding::of(&PATCH_IN_PLACE, because).change(patch_pod(pod, patch)));
+        findings.push(Finding::of(&PATCH_IN_PLACE, because).change(patch_pod(pod, patch.clone())));
+        let later: Vec<&str> =
+            drifts.iter().filter(|drift| drift.remedy == Remedy::PatchAtNextBoot).map(|drift| drift.field).collect();
+        if !later.is_empty() {
+            let message = format!("{} of {} counts from the next boot on", later.join(", "), pod.name);
+            let finding = Finding::of(&TAKES_EFFECT_LATER, message.clone()).change(patch_pod(pod, patch));
+            findings.push(finding.announce(false, "TakesEffectAtNextBoot", message));
+        }
+    }
+    if drifts.is_empty()
+        && let Some(patch) = adopt(wanted, &pod.carries)
+    {
+        let because = format!("{} does not say what was asked for in it", pod.name);
+        let patch = MetaPatch { annotations: patch, ..MetaPatch::default() };
+        findings.push(Finding::of(&ADOPT, because).change(patch_pod(pod, patch)));
     }
     findings
 }

@@ -1,11 +1,12 @@
 //! One seat of the set: a pod name, its VM name, and what has to be true before a pod is created there.
 //! Main agent, sub-agents and toolboxes share it.
 
-use super::budget;
-use super::observed::{LivePod, Observed, Rival};
-use crate::core::action::{ActionKind, Attempt, Change, Live, Question};
+use super::observed::{Observed, Rival};
+use super::{answers, budget};
+use crate::core::action::{Change, Live, Question, Want};
 use crate::core::contract::keys;
 use crate::core::contract::names::{NameFit, Role, check_names};
+use crate::core::decide::Gate;
 use crate::core::decision::Finding;
 use crate::core::fact::Fact;
 use crate::core::memory::Vanished;
@@ -65,11 +66,18 @@ pub struct Seat {
     pub managed: bool,
 }
 
-/// Where a seat stands.
+/// Whether a pod of ours sits there.
+#[derive(Debug)]
+pub enum Occupant<'a> {
+    /// It does.
+    Here(&'a PodFacts),
+    /// It does not; this is why, and what it takes.
+    Nobody(Step<'a>),
+}
+
+/// Where a seat without a pod stands.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A pod of ours is there.
-    Here(&'a PodFacts),
     /// A pod of ours is on its way out.
     Leaving(&'a PodFacts),
     /// Its names do not fit anywhere.
@@ -80,8 +88,8 @@ pub enum Step<'a> {
     Vanished,
     /// Its last VM may still run on this node.
     NodeLost(String),
-    /// Somebody else's pod bears the name; look again after this long.
-    Foreign(&'a LivePod, Duration),
+    /// Somebody else's pod bears the name: its owner, whether it is on its way out, and when to look again.
+    Foreign(Option<(String, String)>, bool, Option<Duration>),
     /// Somebody else's pod bore the name when last looked at.
     ForeignUnlooked,
     /// The registry was not asked yet, or could not say.
@@ -105,14 +113,19 @@ impl Seat {
     }
 }
 
-impl<'a> Step<'a> {
-    /// Recognises where a seat stands.
+impl<'a> Occupant<'a> {
+    /// Recognises who sits there.
     pub fn of(seen: &'a Observed, seat: &Seat) -> Self {
         match seen.pods.get(&seat.pod) {
-            Some(pod) if pod.deleting => return Self::Leaving(pod),
-            Some(pod) => return Self::Here(pod),
-            None => {}
+            Some(pod) if pod.deleting => Self::Nobody(Step::Leaving(pod)),
+            Some(pod) => Self::Here(pod),
+            None => Self::Nobody(Step::of(seen, seat)),
         }
+    }
+}
+
+impl<'a> Step<'a> {
+    fn of(seen: &'a Observed, seat: &Seat) -> Self {
         if let NameFit::Impossible(oddity) = check_names(&seen.set.namespace, &seen.set.name, &seat.role) {
             return Self::Unnameable(oddity);
         }
@@ -166,33 +179,34 @@ fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Optio
     let (node, was_ready) = match vanished {
         Some(gone) if gone.had_vm && !gone.succeeded => (gone.node.clone()?, gone.node_was_ready),
         Some(_) => return None,
+        None if seen.memory.deleted.contains_key(&seat.pod) => return None,
         None => (seen.set.status.last_node_of(&seat.pod)?, None),
     };
     let nodes = seen.nodes.as_ref()?;
     let now = nodes.get(&node);
     let excused = now.is_some_and(|node| node.ready || node.out_of_service)
         || seen.set.annotation(keys::ACCEPT_NODE_LOSS) == Some(node.as_str());
-    let lost = was_ready.map_or(true, |ready| !ready);
+    let lost = was_ready.is_none_or(|ready| !ready);
     (lost && !excused).then_some(node)
 }
 
-/// A pod of somebody else, as the watch shows it or as it was when last looked at: one without our label is not in the
-/// watch, and has to be looked at from time to time (decision R26).
-fn foreign<'a>(seen: &'a Observed, seat: &Seat) -> Option<Step<'a>> {
-    let known = seen.memory.foreign.get(&seat.pod);
-    let stranger = seen.strangers.get(&seat.pod).or_else(|| known.map(|foreign| &foreign.pod))?;
-    let looks = known.map_or(1, |foreign| foreign.looks);
-    let pause = if stranger.deleting {
+/// A stranger that the watch shows is waited for; one that only a live read showed is read again from time to time
+/// (decision R26).
+fn foreign<'a>(seen: &Observed, seat: &Seat) -> Option<Step<'a>> {
+    if let Some(stranger) = seen.strangers.get(&seat.pod).filter(|stranger| stranger.labelled.is_some()) {
+        let owner = stranger.owner.clone().map(|(kind, name, _)| (kind, name));
+        return Some(Step::Foreign(owner, stranger.deleting, None));
+    }
+    let known = seen.memory.foreign.get(&seat.pod)?;
+    let pause = if known.deleting {
         Duration::from_secs(5)
     } else {
-        FOREIGN_FIRST.saturating_mul(1 << looks.saturating_sub(1).min(8)).min(FOREIGN_MOST)
+        FOREIGN_FIRST.saturating_mul(1 << known.looks.saturating_sub(1).min(8)).min(FOREIGN_MOST)
     };
-    let due = known.map_or(seen.mono, |foreign| foreign.last).saturating_add(pause);
-    let looked = seen.live.pod.contains_key(&seat.pod);
-    Some(match due.checked_sub(seen.mono) {
-        Some(left) if !left.is_zero() => Step::Foreign(stranger, left),
-        _ if looked => Step::Foreign(stranger, pause),
-        _ => Step::ForeignUnlooked,
+    let left = known.last.saturating_add(pause).checked_sub(seen.mono).filter(|left| !left.is_zero());
+    Some(match left {
+        Some(left) => Step::Foreign(known.owner.clone(), known.deleting, Some(left)),
+        None => Step::ForeignUnlooked,
     })
 }
 
@@ -210,7 +224,6 @@ fn budgeted<'a>(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Op
 pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, rule: &Rule) -> Finding {
     let Seat { pod, vm, .. } = seat;
     match step {
-        Step::Here(_) => Finding::of(rule, format!("{pod} is there")),
         Step::Leaving(_) => Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"))
             .wait(format!("pod {pod} to be gone"), seen.look_after(pod)),
         Step::Unnameable(oddity) => {
@@ -226,13 +239,15 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
         Step::Vanished => Finding::of(&LOOK_FOR_VANISHED, format!("{pod} left the watch without our delete"))
             .ask(Question::ReadLive(Live::Pod(pod.clone()))),
         Step::NodeLost(node) => node_lost(pod, &node),
-        Step::Foreign(stranger, left) => foreign_pod(pod, stranger, left),
+        Step::Foreign(owner, deleting, left) => foreign_pod(pod, owner, deleting, left),
         Step::ForeignUnlooked => Finding::of(&LOOK_AT_FOREIGN, format!("another owner had pod {pod}"))
             .ask(Question::ReadLive(Live::Pod(pod.clone()))),
-        Step::SnapshotUnknown => {
-            Finding::of(&ASK_SNAPSHOT, format!("{pod} is missing, and a snapshot may wait for it"))
-                .ask(Question::ProbeSnapshot { vm: vm.clone(), tag: keys::TAG_HIBERNATE.to_owned() })
-        }
+        // A create that may not be sent yet needs no answer of the registry.
+        Step::SnapshotUnknown => match answers::gate(seen, &Want::Change(create(seen, seat, wanted, false))) {
+            Gate::Held(held) => Finding { because: format!("{} ({pod} is missing)", held.because).into(), ..*held },
+            Gate::Open => Finding::of(&ASK_SNAPSHOT, format!("{pod} is missing, and a snapshot may wait for it"))
+                .ask(Question::ProbeSnapshot { vm: vm.clone(), tag: keys::TAG_HIBERNATE.to_owned() }),
+        },
         Step::SnapshotFound => {
             let message = format!("snapshot {vm}:hibernate exists, and this version does not restore it");
             Finding::of(&SNAPSHOT_FOUND, message.clone())
@@ -265,20 +280,17 @@ fn node_lost(pod: &str, node: &str) -> Finding {
         .wait(format!("node {node} to be back"), None)
 }
 
-fn foreign_pod(pod: &str, stranger: &LivePod, left: Duration) -> Finding {
-    let owner = match &stranger.owner {
-        Some((kind, name, _)) => format!("{kind} {name}"),
-        None => "nobody".to_owned(),
-    };
+fn foreign_pod(pod: &str, owner: Option<(String, String)>, deleting: bool, left: Option<Duration>) -> Finding {
+    let owner = owner.map_or_else(|| "nobody".to_owned(), |(kind, name)| format!("{kind} {name}"));
     let message = format!("pod {pod} exists and is owned by {owner}");
     let finding = Finding::of(&FOREIGN_POD, message.clone());
-    if stranger.deleting {
-        return finding.wait(format!("pod {pod} to be gone"), Some(left));
+    if deleting {
+        return finding.wait(format!("pod {pod} to be gone"), left);
     }
     finding
         .trouble("NameConflict", format!("{message}; delete or rename it"))
         .error_if(true)
-        .wait(format!("pod {pod} to be gone"), Some(left))
+        .wait(format!("pod {pod} to be gone"), left)
 }
 
 fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Finding {
@@ -299,10 +311,4 @@ fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Fi
 /// The create of a seat's pod.
 pub fn create(seen: &Observed, seat: &Seat, wanted: &PodTemplate, dry_run: bool) -> Change {
     Change::CreatePod { pod: seat.pod.clone(), manifest: render(wanted, &seen.identity()), dry_run }
-}
-
-/// True where a create of this pod was refused before because its namespace is going, or is being tried.
-pub fn was_tried(seen: &Observed, pod: &str) -> bool {
-    let attempt = Attempt { action: ActionKind::CreatePod, target: pod.to_owned(), dry_run: false };
-    seen.tried.iter().any(|(tried, _)| *tried == attempt)
 }

@@ -2,9 +2,8 @@
 
 use super::observed::Observed;
 use crate::core::decision::Finding;
-use crate::core::pod::drift::{FieldDrift, written_back};
+use crate::core::pod::drift::written_back;
 use crate::core::pod::facts::PodFacts;
-use crate::core::pod::field::Remedy;
 use crate::core::pod::template::PodTemplate;
 use crate::rules;
 
@@ -43,9 +42,4 @@ pub fn troubles(seen: &Observed, pod: &PodFacts, wanted: &PodTemplate) -> Vec<Fi
 /// Decision R22: a managed pod under a VM name that is not its own is nobody's to replace.
 pub fn is_misnamed(pod: &PodFacts) -> bool {
     pod.managed && pod.accepted_vm_name().is_none()
-}
-
-/// Whether every difference can wait for the next boot.
-pub fn waits_for_boot(drifts: &[FieldDrift]) -> bool {
-    !drifts.is_empty() && drifts.iter().all(|drift| drift.remedy == Remedy::PatchAtNextBoot)
 }

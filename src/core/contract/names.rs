@@ -230,8 +230,6 @@ fn is_name_suffix(suffix: &str) -> bool {
 
 /// The most a label value holds: the set's name stands in one.
 pub const LABEL_LIMIT: usize = 63;
-/// The most a pod name holds.
-pub const POD_NAME_LIMIT: usize = 253;
 /// The most a host name holds: beyond it hypervisor and guest cut the VM's name, each in its own way.
 pub const VM_NAME_LIMIT: usize = 63;
 
@@ -246,7 +244,8 @@ pub enum NameFit {
     Impossible(Oddity),
 }
 
-/// Checks label, pod name and VM name of one pod before anybody tries to create it.
+/// Checks labels and VM name of one pod before anybody tries to create it. A pod name made of two label values is
+/// always within its own limit of 253.
 pub fn check_names(namespace: &str, set: &str, role: &Role) -> NameFit {
     let too_long = |what: &str, name: &str, limit: usize| {
         let said = format!("{what} \"{}\" has {} characters, {limit} is the most", excerpt(name, 80), name.len());
@@ -260,9 +259,6 @@ pub fn check_names(namespace: &str, set: &str, role: &Role) -> NameFit {
         return NameFit::Impossible(too_long("toolbox name", &slot, LABEL_LIMIT));
     }
     let Some(pod) = role.pod_name(set) else { return NameFit::Fits };
-    if pod.as_str().len() > POD_NAME_LIMIT {
-        return NameFit::Impossible(too_long("pod name", pod.as_str(), POD_NAME_LIMIT));
-    }
     let vm = vm_of_pod(namespace, pod.as_str());
     if vm.as_str().len() > VM_NAME_LIMIT {
         return NameFit::Long(too_long("VM name", vm.as_str(), VM_NAME_LIMIT));

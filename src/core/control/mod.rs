@@ -1,5 +1,8 @@
 //! The control loop as data: deterministic machines that are told the time and driven by whoever has sockets, or none.
 
+pub mod backoff;
+pub mod errors;
+pub mod flow;
 pub mod kinds;
 pub mod names_index;
 pub mod pass;

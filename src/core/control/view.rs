@@ -124,7 +124,6 @@ impl View {
         }
         let mut memory = seen.memory.clone();
         let noted = self.memory.remove(&uid).unwrap_or_default();
-        memory.deleted.extend(noted.deleted);
         for (pod, watched) in noted.watched {
             let known = memory.watched.entry(pod).or_default();
             known.ever_ready |= watched.ever_ready;

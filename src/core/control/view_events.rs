@@ -5,7 +5,7 @@ use super::queue::Priority;
 use super::view::View;
 use super::wake::{Key, Wake};
 use crate::core::api::hibernation::HibernationSpec;
-use crate::core::cocoonset::absorb::is_terminating;
+use crate::core::cocoonset::is_terminating;
 use crate::core::cocoonset::observed::{NamespaceSeen, NodeFacts, SetFacts};
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Vanished, Watched};

@@ -55,7 +55,9 @@ pub fn patch_in_place(wanted: &PodTemplate, carries: &PodTemplate, drifts: &[Fie
         }
     }
     if !patch.is_empty() {
-        patch.insert(keys::TEMPLATE.to_owned(), Some(intent::write(&after, &after.stated)));
+        let statement =
+            if must_recreate(drifts) { intent::write(&after, &after.stated) } else { statement(wanted, carries) };
+        patch.insert(keys::TEMPLATE.to_owned(), Some(statement));
     }
     patch
 }
@@ -67,19 +69,23 @@ pub fn adopt(wanted: &PodTemplate, carries: &PodTemplate) -> Option<AnnotationPa
     if carries.stated.is_superset(&all) || !drift(wanted, carries).is_empty() {
         return None;
     }
-    // The class of an adopted pod is what it has: it must still be seen to lack the wanted one at its end.
+    Some(AnnotationPatch::from([(keys::TEMPLATE.to_owned(), Some(statement(wanted, carries)))]))
+}
+
+/// All that is wanted of a pod, but for the class: an adopted pod states the one it has, so that it is still seen to
+/// lack the wanted one at its end.
+fn statement(wanted: &PodTemplate, carries: &PodTemplate) -> String {
     let stated = PodTemplate { compat_class: carries.compat_class.clone(), ..wanted.clone() };
-    Some(AnnotationPatch::from([(keys::TEMPLATE.to_owned(), Some(intent::write(&stated, &all)))]))
+    intent::write(&stated, &Field::of(wanted))
 }
 
 /// Fields of a static toolbox that we stated and that the node agent has written back: there is no second patch,
 /// only the reason `RecreateNeeded` (R20).
 pub fn written_back(wanted: &PodTemplate, pod: &PodFacts) -> Vec<&'static str> {
-    let stated = |field: Field| pod.carries.stated.contains(&field);
     let Some(VmRuntime { id, ip, .. }) = &wanted.fixed else { return Vec::new() };
     let mut fields = Vec::new();
     for (field, want, has) in [(Field::StaticVmId, id, &pod.runtime.id), (Field::StaticIp, ip, &pod.runtime.ip)] {
-        if stated(field) && field.value(&pod.carries) == **want && has != want {
+        if field.value(&pod.carries) == **want && has != want {
             fields.push(field.name());
         }
     }

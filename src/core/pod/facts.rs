@@ -1,6 +1,6 @@
 //! A pod as the API server returned it, read into what a decision may depend on. Total: any JSON gives facts.
 
-use super::template::{Boot, DEFAULT_ACCOUNT, EPHEMERAL, Placement, PodTemplate, has_storage, pruned};
+use super::template::{Boot, DEFAULT_ACCOUNT, EPHEMERAL, Placement, PodTemplate, env_source, has_storage};
 use super::{intent, render::CONTAINER};
 use crate::core::api::cocoonset::{DEFAULT_POOL, Resources};
 use crate::core::api::words::{ConnType, ToolboxMode};
@@ -9,7 +9,7 @@ use crate::core::contract::names::{NodeName, PodName, Role, Uid, VmName, accepte
 use crate::core::contract::vm_runtime::{VmRuntime, connection_type};
 use crate::core::contract::vm_spec::VmSpec;
 use crate::core::contract::{Annotations, flag, int, keys, text};
-use crate::core::oddity::Oddity;
+use crate::core::oddity::{NAME_MISMATCH, Oddity, excerpt};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,6 +141,7 @@ impl PodFacts {
         let role = Role::of_labels(text(&labels, keys::ROLE), text(&labels, keys::SLOT));
         let mut oddities = Vec::new();
         let carries = carries(pod, &role, &labels, &annotations, &mut oddities);
+        oddities.extend(mismatch(word(meta, "/namespace"), word(meta, "/name"), &role, &carries.vm.name));
         let owners: Vec<OwnerRef> = items(at(meta, "/ownerReferences")).map(OwnerRef::read).collect();
         let ready = condition(status, "Ready");
         let scheduled = condition(status, "PodScheduled");
@@ -184,13 +185,14 @@ impl PodFacts {
     }
     /// At its end: failed by the kubelet's or the node agent's word, or a managed VM that "succeeded" (contract 7,
     /// D-65). The VM of a pod that the node agent calls failed may run all the same: see [`PodFacts::has_vm`] (R16).
+    /// A dead letter stays one through every further try of the node agent, until its VM is up (CS-A4, D-47).
     pub fn is_terminal(&self) -> bool {
         let ended = match self.phase {
             PodPhase::Failed => true,
             PodPhase::Succeeded => self.managed,
             PodPhase::Pending | PodPhase::Running | PodPhase::Unknown => false,
         };
-        ended || self.lifecycle.state == State::Failed
+        ended || self.lifecycle.state == State::Failed || (self.dead_letter && !self.ready)
     }
     /// The VM is there and its container runs (contract 7).
     pub fn is_live(&self) -> bool {
@@ -239,6 +241,15 @@ impl OwnerRef {
     }
 }
 
+/// A VM name that is not this pod's: no registry decision is ever made on it (R22).
+fn mismatch(namespace: &str, pod: &str, role: &Role, annotated: &VmName) -> Option<Oddity> {
+    let fits = *role == Role::Unknown || accepted_vm(namespace, pod, annotated.as_str()).is_some();
+    (!fits).then(|| {
+        let said = format!("\"{}\" is not the VM of pod {pod}", excerpt(annotated.as_str(), 80));
+        Oddity::new(NAME_MISMATCH, keys::VM_NAME, said)
+    })
+}
+
 /// The fields we own, read off a pod. Every tolerance stands here once, as a normalisation.
 fn carries(
     pod: &Value,
@@ -267,7 +278,7 @@ fn carries(
         vm,
         boot: if flag(annotations, keys::RESTORE) { Boot::Restore } else { Boot::Fresh },
         resources,
-        env_from: if is_agent { items(at(container, "/envFrom")).map(pruned).collect() } else { Vec::new() },
+        env_from: if is_agent { items(at(container, "/envFrom")).map(env_source).collect() } else { Vec::new() },
         service_account: account.map(str::to_owned),
         pool: pools.into_iter().find(|pool| !pool.is_empty()).unwrap_or(DEFAULT_POOL).to_owned(),
         compat_class: selected(keys::CPU_CLASS).map(str::to_owned),

@@ -1,6 +1,6 @@
 //! The fields that drift is judged by: each with its name, its value as JSON, and what a difference calls for (R20).
 
-use super::template::{DEFAULT_ACCOUNT, PodTemplate, pruned};
+use super::template::{DEFAULT_ACCOUNT, PodTemplate, env_source};
 use crate::core::api::quantity::Quantity;
 use crate::core::api::words::{Backend, ConnType, Os, SnapshotPolicy, ToolboxMode};
 use crate::core::contract::keys;
@@ -191,7 +191,7 @@ impl Field {
             Self::Cpu => take_bounds(to, "cpu", value)?,
             Self::Memory => take_bounds(to, "memory", value)?,
             Self::ServiceAccount => to.service_account = optional()?.filter(|account| account != DEFAULT_ACCOUNT),
-            Self::EnvFrom => to.env_from = value.as_array()?.iter().map(pruned).collect(),
+            Self::EnvFrom => to.env_from = value.as_array()?.iter().map(env_source).collect(),
             Self::Pool => to.pool = value.as_str()?.to_owned(),
             Self::CompatClass => to.compat_class = optional()?,
             Self::SnapshotPolicy => to.vm.snapshot_policy = SnapshotPolicy::of(value.as_str()?),

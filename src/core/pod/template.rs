@@ -7,7 +7,7 @@ use crate::core::api::words::{AgentMode, ToolboxMode};
 use crate::core::contract::names::{NodeName, Role, VmName};
 use crate::core::contract::vm_runtime::VmRuntime;
 use crate::core::contract::vm_spec::VmSpec;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// The set a pod belongs to.
@@ -113,11 +113,8 @@ pub fn wanted_toolbox(spec: &SetSpec, id: &Identity<'_>, toolbox: &Toolbox, boot
         managed: toolbox.is_managed(),
         ..vm_spec(spec, id, &role, &toolbox.vm)
     };
-    PodTemplate {
-        fixed,
-        boot: if toolbox.is_managed() { boot } else { Boot::Fresh },
-        ..base(spec, role, vm, &toolbox.vm)
-    }
+    let boot = if toolbox.is_managed() { boot } else { Boot::Fresh };
+    stating_all(PodTemplate { fixed, boot, ..base(spec, role, vm, &toolbox.vm) })
 }
 
 fn agent(
@@ -135,13 +132,13 @@ fn agent(
         AgentMode::Unknown(word) => ToolboxMode::Unknown(word.clone()),
     };
     let vm = VmSpec { image: image.clone(), mode, managed: true, fork_from, ..vm_spec(spec, id, &role, options) };
-    PodTemplate {
+    stating_all(PodTemplate {
         boot,
-        env_from: env_from.iter().map(pruned).collect(),
+        env_from: env_from.iter().map(env_source).collect(),
         service_account: service_account.clone().filter(|account| account != DEFAULT_ACCOUNT),
         placement,
         ..base(spec, role, vm, options)
-    }
+    })
 }
 
 fn vm_spec(spec: &SetSpec, id: &Identity<'_>, role: &Role, options: &VmOptions) -> VmSpec {
@@ -166,7 +163,7 @@ fn base(spec: &SetSpec, role: Role, vm: VmSpec, options: &VmOptions) -> PodTempl
         resources.limits.remove(EPHEMERAL);
         resources.requests.remove(EPHEMERAL);
     }
-    let mut template = PodTemplate {
+    PodTemplate {
         role,
         vm,
         fixed: None,
@@ -178,7 +175,11 @@ fn base(spec: &SetSpec, role: Role, vm: VmSpec, options: &VmOptions) -> PodTempl
         compat_class: spec.compat_class.clone(),
         placement: Placement::Anywhere,
         stated: BTreeSet::new(),
-    };
+    }
+}
+
+/// Made from a spec, a template is what we ask for in each of its fields.
+fn stating_all(mut template: PodTemplate) -> PodTemplate {
     template.stated = Field::of(&template);
     template
 }
@@ -193,14 +194,19 @@ pub(super) fn has_storage(vm: &VmSpec) -> bool {
     vm.storage.as_ref().is_some_and(|storage: &Quantity| !storage.is_zero())
 }
 
-/// The same JSON without nulls and empty strings, which a Go client drops on its way: absent means the same.
-pub(super) fn pruned(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let kept = fields.iter().filter(|(_, value)| !value.is_null() && *value != "");
-            Value::Object(kept.map(|(key, value)| (key.clone(), pruned(value))).collect())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(pruned).collect()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+/// One environment source, with the fields that the API knows and as a Go client writes them: what is empty is left
+/// out, for absent means the same.
+pub(super) fn env_source(source: &Value) -> Value {
+    let mut fields = Map::new();
+    let prefix = source.get("prefix").filter(|prefix| prefix.as_str().is_some_and(|text| !text.is_empty()));
+    fields.extend(prefix.map(|prefix| ("prefix".to_owned(), prefix.clone())));
+    for key in ["configMapRef", "secretRef"] {
+        let Some(Value::Object(reference)) = source.get(key) else { continue };
+        let name = reference.get("name").filter(|name| name.as_str().is_some_and(|text| !text.is_empty()));
+        let optional = reference.get("optional").filter(|optional| optional.is_boolean());
+        let kept = [("name", name), ("optional", optional)];
+        let kept = kept.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.clone())));
+        fields.insert(key.to_owned(), Value::Object(kept.collect()));
     }
+    Value::Object(fields)
 }

@@ -18,7 +18,11 @@ pub(super) fn establish(crd: &mut Value, now: Timestamp) {
         .collect();
     let old = crd.pointer("/status/conditions/0/lastTransitionTime").cloned();
     let at = old.unwrap_or_else(|| stamp(now));
-    let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": at});
+    let condition = |kind: &str, reason: &str, message: &str| {
+        let mut condition = json!({"type": kind, "status": "True", "reason": reason, "message": message});
+        condition["lastTransitionTime"] = at.clone();
+        condition
+    };
     crd["status"] = json!({
         "acceptedNames": names,
         "storedVersions": stored,

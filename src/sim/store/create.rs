@@ -42,6 +42,7 @@ pub(super) fn decode(call: &Call<'_>) -> Result<Value, Refused> {
     object["apiVersion"] = Value::from(expected);
     object["kind"] = Value::from(resource.kind.clone());
     tidy_metadata(&mut object);
+    super::events::stored(resource, &mut object);
     Ok(object)
 }
 
@@ -75,7 +76,8 @@ impl Store {
         self.validate_new(call, &object)?;
         warnings.extend(admission::rules::at_admission(self, call, &object)?);
         let charges = admission::quota::admit(self, call, &object)?;
-        let key = Key::new(&resource.qualified(), &call.target.namespace, meta(&object, "name"));
+        let key =
+            Key::new(super::events::storage(&resource.qualified()), &call.target.namespace, meta(&object, "name"));
         if let Some(holder) = self.objects.get(&key) {
             let being_deleted = is_deleting(holder) && !generated;
             return Err(say::already_exists(&resource, &key.name, being_deleted));

@@ -30,7 +30,8 @@ impl Options {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let in_query = call.query("gracePeriodSeconds").and_then(|value| value.parse().ok());
         Self {
-            grace: body.get("gracePeriodSeconds").and_then(Value::as_i64).or(in_query),
+            // A negative grace means the shortest one.
+            grace: body.get("gracePeriodSeconds").and_then(Value::as_i64).or(in_query).map(shortest),
             propagation: text("/propagationPolicy").or_else(|| call.query("propagationPolicy").map(str::to_owned)),
             uid: text("/preconditions/uid"),
             version: text("/preconditions/resourceVersion"),
@@ -69,6 +70,9 @@ impl Store {
     /// DELETE of a collection.
     pub(super) fn delete_collection(&mut self, call: &Call<'_>) -> Answer {
         let resource = call.resource();
+        if resource.is_namespace() {
+            return Err(say::method_not_allowed());
+        }
         let labels = call.query("labelSelector").unwrap_or("");
         let selector = Selector::parse(resource, labels, call.query("fieldSelector").unwrap_or(""))?;
         let options = Options::of(&call.request.body, call);
@@ -98,6 +102,9 @@ impl Store {
             return Ok(self.delete_pod(key, &current, options));
         }
         if resource.is_namespace() {
+            if matches!(key.name.as_str(), "default" | "kube-system" | "kube-public") {
+                return Err(say::forbidden(resource, &key.name, "this namespace may not be deleted", Vec::new()));
+            }
             return Ok(self.delete_namespace(key, &current));
         }
         let held = propagated(&current, options.propagation.as_deref());
@@ -170,13 +177,11 @@ fn grace_of(pod: &Value, asked: Option<i64>) -> i64 {
     let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);
     let grace = asked.unwrap_or(own);
     let finished = matches!(text(pod, "/status/phase"), "Failed" | "Succeeded");
-    if finished || text(pod, "/spec/nodeName").is_empty() {
-        0
-    } else if grace < 0 {
-        1
-    } else {
-        grace
-    }
+    if finished || text(pod, "/spec/nodeName").is_empty() { 0 } else { shortest(grace) }
+}
+
+const fn shortest(grace: i64) -> i64 {
+    if grace < 0 { 1 } else { grace }
 }
 
 /// The finalizers after the propagation policy has its say.

@@ -50,7 +50,9 @@ impl Store {
         let namespace = (!call.target.namespace.is_empty()).then_some(call.target.namespace.as_str());
         let all = self.state_at(version, &qualified, namespace);
         let beyond = |key: &Key| {
-            start.after.as_ref().is_none_or(|(namespace, name)| (&key.namespace, &key.name) > (namespace, name))
+            // A token of a namespaced list names no namespace.
+            let after = start.after.as_ref().map(|(ns, name)| (namespace.unwrap_or(ns), name.as_str()));
+            after.is_none_or(|after| (key.namespace.as_str(), key.name.as_str()) > after)
         };
         let fitting: Vec<(&Key, &Arc<Value>)> =
             all.iter().filter(|(key, object)| beyond(key) && selector.matches(object)).collect();
@@ -63,7 +65,10 @@ impl Store {
         }
         let left = fitting.len() - page;
         if let (true, Some((last, _))) = (left > 0, fitting.get(page.wrapping_sub(1))) {
-            meta.insert("continue".to_owned(), Value::from(token(i128::from(version), last, namespace.is_some())));
+            meta.insert(
+                "continue".to_owned(),
+                Value::from(token(i128::from(version), last, &qualified, namespace.is_some())),
+            );
             if selector.is_empty() {
                 meta.insert("remainingItemCount".to_owned(), json!(left));
             }
@@ -78,7 +83,7 @@ impl Store {
 
     fn start(&self, call: &Call<'_>) -> Result<Start, Refused> {
         if let Some(text) = call.query("continue") {
-            return self.continued(text);
+            return self.continued(&call.resource().qualified(), text);
         }
         let asked = parse_version(call.query("resourceVersion"))?;
         let exact = call.query("resourceVersionMatch") == Some("Exact");
@@ -90,7 +95,7 @@ impl Store {
         }
     }
 
-    fn continued(&self, text: &str) -> Result<Start, Refused> {
+    fn continued(&self, resource: &str, text: &str) -> Result<Start, Refused> {
         let Some((version, after)) = read_token(text) else {
             return Err(bad_request("continue key is not valid: illegal base64 data at input byte 0"));
         };
@@ -100,7 +105,7 @@ impl Store {
         };
         if version < self.log.floor {
             let key = Key::new("", &after.0, &after.1);
-            let again = token(-1, &key, after.0.is_empty());
+            let again = token(-1, &key, resource, after.0.is_empty());
             return Err(say::expired(TOKEN_TOO_OLD, Some(&again)));
         }
         Ok(Start { version: Some(version), after: Some(after) })
@@ -111,7 +116,8 @@ impl Store {
         let mut state: BTreeMap<Key, Arc<Value>> =
             self.entries(resource, namespace).map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
         for entry in self.log.after(version).rev() {
-            let here = entry.key.resource == resource && namespace.is_none_or(|ns| ns == entry.key.namespace);
+            let here = entry.key.resource == super::events::storage(resource)
+                && namespace.is_none_or(|ns| ns == entry.key.namespace);
             if !here {
                 continue;
             }
@@ -135,10 +141,11 @@ fn item(object: &Arc<Value>, custom: bool) -> Value {
     object
 }
 
-/// A continue token, made like the real ones.
-fn token(version: i128, last: &Key, in_namespace: bool) -> String {
+/// A continue token, made like the real ones: those of the watch cache, which all but events have, begin with a slash.
+fn token(version: i128, last: &Key, resource: &str, in_namespace: bool) -> String {
+    let slash = if resource.starts_with("events") { "" } else { "/" };
     let prefix = if in_namespace { String::new() } else { format!("{}/", last.namespace) };
-    let start = format!("{prefix}{}\u{0}", last.name);
+    let start = format!("{slash}{prefix}{}\u{0}", last.name);
     URL_SAFE_NO_PAD
         .encode(format!("{{\"v\":\"meta.k8s.io/v1\",\"rv\":{version},\"start\":{}}}", super::reply::quoted(&start)))
 }

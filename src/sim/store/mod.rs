@@ -3,13 +3,15 @@
 //! time it is. Built against `tests/facts`, the recorded answers of a real control plane.
 
 mod admission;
+mod apply;
 mod controllers;
 mod crd;
 mod create;
 mod delete;
+mod events;
 mod list;
 mod log;
-mod objects;
+pub(in crate::sim) mod objects;
 mod patch;
 mod path;
 mod pods;
@@ -24,7 +26,9 @@ mod update;
 mod watch;
 
 pub use admission::rules::{Match, Refusal, Rule};
+pub use controllers::{Change, Ran};
 pub use objects::Key;
+pub use path::About;
 pub use reply::{ReplyBody, StoreReply};
 pub use resource::Resource;
 pub use selectors::Selector;
@@ -118,15 +122,19 @@ impl Store {
 
     /// Installs a CustomResourceDefinition, or replaces the one of this name.
     pub fn install_crd(&mut self, crd: &Value) -> StoreReply {
+        use crate::core::wire::{JSON, Method};
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let reply = self.post(path, crd.clone());
-        if reply.status != 409 {
-            return reply;
+        let name = objects::meta(crd, "name");
+        let known = self.get("customresourcedefinitions.apiextensions.k8s.io", "", name);
+        let version = known.map(|known| Value::from(objects::meta(known, "resourceVersion")));
+        let mut crd = crd.clone();
+        objects::set_meta(&mut crd, "resourceVersion", version.clone().unwrap_or_default());
+        if version.is_none() {
+            return self.post(path, crd);
         }
-        let one = format!("{path}/{}", objects::meta(crd, "name"));
-        let spec = json!({"spec": crd.get("spec").cloned().unwrap_or_default()});
-        let patch = Request::new(crate::core::wire::Method::Patch, one).with_body(crate::core::wire::MERGE_PATCH, spec);
-        self.handle_as(SYSTEM, &patch)
+        let one = format!("{path}/{}", objects::meta(&crd, "name"));
+        objects::set_meta(&mut crd, "uid", Value::Null);
+        self.handle_as(SYSTEM, &Request::new(Method::Put, one).with_body(JSON, crd))
     }
 
     fn post(&mut self, path: &str, object: Value) -> StoreReply {
@@ -190,7 +198,7 @@ impl Store {
 
     /// One object: `get("pods", "ns", "demo-0")`, `get("widgets.example.test", "ns", "w")`, `get("nodes", "", "n1")`.
     pub fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<&Value> {
-        self.objects.get(&Key::new(resource, namespace, name)).map(Arc::as_ref)
+        self.objects.get(&Key::new(events::storage(resource), namespace, name)).map(Arc::as_ref)
     }
 
     /// The object that has this uid.
@@ -208,6 +216,7 @@ impl Store {
         resource: &'a str,
         namespace: Option<&'a str>,
     ) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> {
+        let resource = events::storage(resource);
         let from = Key::new(resource, namespace.unwrap_or(""), "");
         self.objects
             .range(from..)

@@ -3,7 +3,7 @@
 use super::path::Call;
 use super::status_error::{self as say, Answer, Refused, bad_request, status};
 use super::update::{Origin, check_subresource};
-use super::{Store, strategic};
+use super::{Store, events, strategic};
 use crate::core::wire::{JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
 use serde_json::Value;
 
@@ -22,11 +22,13 @@ impl Store {
         }
         let current = self.current(call)?;
         let mut proposed = current.as_ref().clone();
+        events::shown(&call.resource().qualified(), &mut proposed);
         match content_type {
             JSON_PATCH => apply_operations(&mut proposed, body)?,
             MERGE_PATCH => merge(&mut proposed, body),
             _ => strategic::merge(&mut proposed, body),
         }
+        events::stored(call.resource(), &mut proposed);
         self.finish_update(call, &current, proposed, Origin::Patch)
     }
 }

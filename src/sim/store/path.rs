@@ -3,7 +3,7 @@
 use super::resource::Resource;
 use super::status_error::{Answer, FieldError, FieldErrorKind, bad_request, invalid_options, no_such_path, status};
 use super::{Key, Store, admission, status_error};
-use crate::core::wire::{Method, Request};
+use crate::core::wire::{Method, Request, Verb};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -20,6 +20,19 @@ pub(super) struct Target {
     pub name: String,
     /// Empty for the object itself.
     pub subresource: String,
+}
+
+/// What a request is about, for those who count and tell.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct About {
+    /// What it wants.
+    pub verb: Verb,
+    /// `pods`, `pods/status`, `cocoonsets`: the plural, with the subresource.
+    pub kind: String,
+    /// Empty for cluster-wide objects.
+    pub namespace: String,
+    /// Of the object; empty for collections.
+    pub name: String,
 }
 
 /// One request on its way through the store.
@@ -43,7 +56,7 @@ impl Call<'_> {
     }
     /// The key of the object that the path names.
     pub fn key(&self) -> Key {
-        Key::new(&self.target.resource.qualified(), &self.target.namespace, &self.target.name)
+        Key::new(super::events::storage(&self.target.resource.qualified()), &self.target.namespace, &self.target.name)
     }
     /// `pods`, `pods/status`.
     pub fn resource_and_subresource(&self) -> String {
@@ -56,13 +69,9 @@ impl Call<'_> {
     }
 }
 
-fn is_true(value: &str) -> bool {
-    matches!(value, "true" | "1" | "True" | "TRUE" | "t" | "T")
-}
-
 /// The verb as authorization knows it.
 fn verb(request: &Request, named: bool) -> &'static str {
-    let watch = request.query.iter().any(|(key, value)| key == "watch" && is_true(value));
+    let watch = Store::is_watch(request);
     match (request.method, named) {
         (Method::Get | Method::Head, _) if watch => "watch",
         (Method::Get | Method::Head, true) => "get",
@@ -76,6 +85,29 @@ fn verb(request: &Request, named: bool) -> &'static str {
 }
 
 impl Store {
+    /// What a request is about; none where nothing is served. A created object's name is read off the body.
+    pub fn about(&self, request: &Request) -> Option<About> {
+        let target = self.resolve(&request.path)?;
+        let verb = match verb(request, !target.name.is_empty()) {
+            "get" => Verb::Get,
+            "list" => Verb::List,
+            "watch" => Verb::Watch,
+            "create" => Verb::Create,
+            "update" => Verb::Update,
+            "patch" => Verb::Patch,
+            _ => Verb::Delete,
+        };
+        let call = Call { user: "", request, target, verb: "" };
+        let own =
+            if call.target.name.is_empty() { super::objects::meta(&request.body, "name") } else { &call.target.name };
+        Some(About {
+            verb,
+            kind: call.resource_and_subresource(),
+            namespace: call.target.namespace.clone(),
+            name: own.to_owned(),
+        })
+    }
+
     /// What this path names; none if nothing is served there.
     pub(super) fn resolve(&self, path: &str) -> Option<Target> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -97,7 +129,7 @@ impl Store {
         };
         let qualified = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
         let resource = self.resource(&qualified).filter(|kind| kind.version == version)?;
-        let scoped = resource.namespaced == !namespace.is_empty();
+        let scoped = resource.namespaced != namespace.is_empty();
         let over_all = resource.namespaced && namespace.is_empty() && name.is_empty();
         (scoped || over_all).then(|| Target {
             resource,
@@ -123,13 +155,14 @@ impl Store {
             let message = format!("Request entity too large: limit is {BODY_LIMIT}");
             return Err(status(413, "RequestEntityTooLarge", &message, None));
         }
-        match call.verb {
+        let reply = match call.verb {
             "get" => self.read_one(&call),
             "list" => self.list(&call),
             "watch" => Err(bad_request("a watch has to be opened as a stream")),
             _ if dry_run(&call)? => self.rehearse(&call),
             _ => self.write(&call),
-        }
+        };
+        reply.map(|reply| super::events::shown_reply(call.resource(), reply))
     }
 
     fn write(&mut self, call: &Call<'_>) -> Answer {

@@ -12,6 +12,14 @@ const IMMUTABLE: &str = "pod updates may not change fields other than \
 
 /// Completes a new pod as the server stores it. The projected token volume is left out: nothing here mounts it.
 pub(super) fn default_new(pod: &mut Value) {
+    default_spec(pod);
+    default_tolerations(child_mut(pod, "spec"));
+    let class = quality_of_service(pod);
+    pod["status"] = json!({"phase": "Pending", "qosClass": class});
+}
+
+/// Completes what an update leaves out or has added.
+pub(super) fn default_spec(pod: &mut Value) {
     let spec = child_mut(pod, "spec");
     let mut default = |field: &str, value: Value| {
         spec.entry(field).or_insert(value);
@@ -26,16 +34,6 @@ pub(super) fn default_new(pod: &mut Value) {
         for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
             default_container(as_map(container));
         }
-    }
-    default_tolerations(spec);
-    let class = quality_of_service(pod);
-    pod["status"] = json!({"phase": "Pending", "qosClass": class});
-}
-
-/// Completes what an update has added.
-pub(super) fn default_update(pod: &mut Value) {
-    for container in child_mut(pod, "spec").get_mut("containers").and_then(Value::as_array_mut).into_iter().flatten() {
-        default_container(as_map(container));
     }
 }
 

@@ -54,7 +54,7 @@ impl Selector {
                      field label not supported: {field}"
                 )));
             }
-            selector.fields.push((field.to_owned(), test));
+            selector.fields.push((super::events::stored_field(resource, field), test));
         }
         Ok(selector)
     }

@@ -95,7 +95,7 @@ impl Store {
             warnings.extend(schema::unknown_fields(call, unknown)?);
             schema.default(proposed);
         } else if resource.is_pod() {
-            pods::default_update(proposed);
+            pods::default_spec(proposed);
         } else if resource.is_crd() {
             crd::establish(proposed, self.now);
         }
@@ -138,7 +138,7 @@ impl Store {
         if proposed == **current {
             return Ok(StoreReply::json(200, proposed));
         }
-        if self.is_released(resource, current, &proposed) {
+        if is_released(resource, current, &proposed) {
             self.remove(&key);
             return Ok(StoreReply::json(200, proposed));
         }
@@ -149,17 +149,17 @@ impl Store {
         }
         Ok(StoreReply::json(200, stored.as_ref().clone()))
     }
+}
 
-    /// True if this write takes away the last thing that holds a terminating object.
-    fn is_released(&self, resource: &Resource, current: &Value, proposed: &Value) -> bool {
-        if !is_deleting(current) || !finalizers(proposed).is_empty() {
-            return false;
-        }
-        let grace = proposed.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
-        let held_by_spec =
-            proposed.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
-        (!resource.is_pod() || grace == 0) && (!resource.is_namespace() || !held_by_spec)
+/// True if this write takes away the last thing that holds a terminating object.
+pub(super) fn is_released(resource: &Resource, current: &Value, proposed: &Value) -> bool {
+    if !is_deleting(current) || !finalizers(proposed).is_empty() {
+        return false;
     }
+    let grace = proposed.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+    let held_by_spec =
+        proposed.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+    (!resource.is_pod() || grace == 0) && (!resource.is_namespace() || !held_by_spec)
 }
 
 pub(super) fn check_subresource(call: &Call<'_>) -> Result<(), Refused> {

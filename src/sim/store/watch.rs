@@ -1,12 +1,13 @@
 //! WATCH as data: where a watch stands, and the events after that. A transport waits and asks again.
 
+use super::events;
 use super::list::parse_version;
 use super::log::Entry;
 use super::objects::{Key, set_meta};
 use super::selectors::Selector;
 use super::status_error::{self as say, Refused};
 use super::{ADMIN, Store, StoreReply};
-use crate::core::wire::Request;
+use crate::core::wire::{Method, Request};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -89,7 +90,17 @@ pub struct Watch {
     initial: Vec<WatchEvent>,
 }
 
+fn is_true(value: &str) -> bool {
+    matches!(value, "true" | "1" | "True" | "TRUE" | "t" | "T")
+}
+
 impl Store {
+    /// True if this request asks for a stream: `open_watch` answers it, `handle` does not.
+    pub fn is_watch(request: &Request) -> bool {
+        let asks = request.query.iter().any(|(key, value)| key == "watch" && is_true(value));
+        asks && matches!(request.method, Method::Get | Method::Head)
+    }
+
     /// Opens the watch that this request asks for.
     pub fn open_watch(&mut self, request: &Request) -> Result<Watch, StoreReply> {
         self.open_watch_as(ADMIN, request)
@@ -137,7 +148,7 @@ impl Store {
             .filter(|(_, object)| query.selector.matches(object))
             .map(|(_, object)| WatchEvent {
                 kind: WatchKind::Added,
-                object: Arc::clone(object),
+                object: query.shown(Arc::clone(object)),
                 version: super::objects::version_of(object),
             })
             .collect()
@@ -181,7 +192,7 @@ impl Store {
         let since = self.resources.get(&query.resource).map_or(0, |kind| kind.since);
         let floor = self.log.floor.max(since);
         if version < floor {
-            let message = if query.resource == "events" {
+            let message = if events::storage(&query.resource) == "events" {
                 "The resourceVersion for the provided watch is too old.".to_owned()
             } else {
                 format!("too old resource version: {version} ({floor})")
@@ -194,7 +205,15 @@ impl Store {
 
 impl WatchQuery {
     fn covers(&self, key: &Key) -> bool {
-        key.resource == self.resource && self.namespace.as_ref().is_none_or(|namespace| *namespace == key.namespace)
+        key.resource == events::storage(&self.resource)
+            && self.namespace.as_ref().is_none_or(|namespace| *namespace == key.namespace)
+    }
+
+    fn shown(&self, mut object: Arc<Value>) -> Arc<Value> {
+        if events::is_new_face(&self.resource) {
+            events::shown(&self.resource, Arc::make_mut(&mut object));
+        }
+        object
     }
 
     /// What a write looks like from inside the selection.
@@ -215,6 +234,6 @@ impl WatchQuery {
                 (WatchKind::Deleted, Arc::new(last))
             }
         };
-        Some(WatchEvent { kind, object, version: entry.version })
+        Some(WatchEvent { kind, object: self.shown(object), version: entry.version })
     }
 }

@@ -22,5 +22,5 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     finalizers.push(keys::SET_FINALIZER.to_owned());
     let finding = Finding::of(&ADD_FINALIZER, "our finalizer is not on it")
         .change(Change::AddFinalizer { tested: seen.set.finalizers.clone(), finalizers });
-    Verdict::rest(finding, Report::Silent)
+    Verdict::rest(finding, Report::Keep)
 }

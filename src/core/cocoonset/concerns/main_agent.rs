@@ -3,7 +3,7 @@
 use super::failure;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
-use crate::core::cocoonset::seat::{self, Seat, Step};
+use crate::core::cocoonset::seat::{self, Occupant, Seat};
 use crate::core::cocoonset::{rollout, sitting};
 use crate::core::contract::names::Role;
 use crate::core::decision::{Finding, Verdict};
@@ -46,12 +46,12 @@ pub fn ready(seen: &Observed) -> Option<&PodFacts> {
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     let Some(seat) = seat(seen) else { return Verdict::pass("it has no name") };
     let wanted = wanted(seen);
-    match Step::of(seen, &seat) {
-        Step::Here(pod) => here(seen, &seat, pod, &wanted),
-        _ if !seen.set.spec.can_create_agents() => {
+    match Occupant::of(seen, &seat) {
+        Occupant::Here(pod) => here(seen, &seat, pod, &wanted),
+        Occupant::Nobody(_) if !seen.set.spec.can_create_agents() => {
             Verdict::Act(vec![Finding::of(&NO_IMAGE, "the spec names no image").stop()])
         }
-        step => Verdict::Act(vec![seat::fill(seen, &seat, step, &wanted, &CREATE)]),
+        Occupant::Nobody(step) => Verdict::Act(vec![seat::fill(seen, &seat, step, &wanted, &CREATE)]),
     }
 }
 

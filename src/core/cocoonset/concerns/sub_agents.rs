@@ -4,13 +4,14 @@ use super::main_agent;
 use crate::core::action::Change;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
-use crate::core::cocoonset::seat::{self, Seat, Step};
+use crate::core::cocoonset::seat::{self, Occupant, Seat, Step};
 use crate::core::cocoonset::{rebuild, rollout, sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
 use crate::core::decision::{Finding, Verdict};
 use crate::core::pod::drift::{FieldDrift, drift_of, must_recreate};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::template::{Boot, PodTemplate, wanted_sub_agent};
+use crate::core::rule::Rule;
 use crate::rules;
 use std::collections::BTreeSet;
 
@@ -18,6 +19,9 @@ rules! {
     /// Delete agents beyond the count, the highest slot first, after their names are written down. Never held up by a
     /// create that fails: the delete may free the very quota it waits for.  (CS-A3, D-07, D-25, D-67)
     SCALE_DOWN = "sub-agents/scale-down";
+    /// Write down the name of a VM whose pod went by itself while the spec stopped wanting it: its tags are owed still.
+    /// (D-07, R7)
+    REMEMBER = "sub-agents/remember";
     /// Create a missing sub-agent as a fork of the main agent, on its node.  (CS-A2, D-44)
     CREATE = "sub-agents/create";
     /// Wait with missing sub-agents until the main agent is Ready: they are forks of it.  (CS-M3)
@@ -38,17 +42,18 @@ struct Sitting<'a> {
 
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
-    let mut findings: Vec<Finding> = scale_down(seen).into_iter().collect();
+    let mut findings: Vec<Finding> = scale_down(seen);
+    findings.extend(remember_strays(seen));
     let mut missing = Vec::new();
     let mut sitting = Vec::new();
     for seat in seats(seen) {
-        match Step::of(seen, &seat) {
-            Step::Here(pod) => {
+        match Occupant::of(seen, &seat) {
+            Occupant::Here(pod) => {
                 let wanted = wanted(seen, &seat.role);
                 let drifts = drift_of(&wanted, pod);
                 sitting.push(Sitting { seat, pod, wanted, drifts });
             }
-            step => missing.extend(fill(seen, &seat, step)),
+            Occupant::Nobody(step) => missing.extend(fill(seen, &seat, step)),
         }
     }
     findings.extend(await_main(seen, &mut missing));
@@ -86,37 +91,43 @@ fn wanted(seen: &Observed, role: &Role) -> PodTemplate {
     wanted_sub_agent(&seen.set.spec, &seen.identity(), *slot, &vm, node, Boot::Fresh)
 }
 
-fn scale_down(seen: &Observed) -> Option<Finding> {
+fn scale_down(seen: &Observed) -> Vec<Finding> {
     let replicas = seen.set.spec.agent.replicas;
     let surplus = |pod: &&PodFacts| slot_of(seen, pod).is_some_and(|slot| i64::from(slot) > replicas);
     let mut extra: Vec<&PodFacts> = seen.pods.values().filter(|pod| !pod.deleting).filter(surplus).collect();
-    if extra.is_empty() {
-        return None;
-    }
     extra.sort_by_key(|pod| std::cmp::Reverse(slot_of(seen, pod)));
     let because = format!("{} sub-agents are wanted, and {} more are there", replicas, extra.len());
-    Some(delete_after_remembering(seen, Finding::of(&SCALE_DOWN, because), &extra))
+    delete_after_remembering(seen, &SCALE_DOWN, &because, &extra)
 }
 
-/// Writes down the names of these pods' VMs, then deletes them (decision R8).
-pub fn delete_after_remembering(seen: &Observed, mut finding: Finding, pods: &[&PodFacts]) -> Finding {
-    let names: BTreeSet<String> = pods
-        .iter()
-        .filter(|pod| pod.managed)
-        .filter_map(|pod| seen.vm_of(pod))
-        .filter(|vm| seen.is_own_name(vm))
-        .collect();
-    if let Some(remember) = seen.remember(&names) {
-        finding = finding.change(remember);
-    }
-    for pod in pods {
-        finding = finding.change(Change::DeletePod {
+/// Writes down the names of these pods' VMs, then deletes them: each delete waits for the names, none for another
+/// (decision R8).
+pub fn delete_after_remembering(seen: &Observed, rule: &Rule, because: &str, pods: &[&PodFacts]) -> Vec<Finding> {
+    let names: BTreeSet<String> =
+        pods.iter().filter_map(|pod| seen.vm_of(pod)).filter(|vm| seen.is_own_name(vm)).collect();
+    let remember = seen.remember(&names);
+    let delete = |pod: &&PodFacts| {
+        let mut finding = Finding::of(rule, because.to_owned());
+        if let Some(remember) = &remember {
+            finding = finding.change(remember.clone());
+        }
+        finding.change(Change::DeletePod {
             pod: pod.name.to_string(),
             uid: pod.uid.to_string(),
             resource_version: None,
-        });
-    }
-    finding
+        })
+    };
+    pods.iter().map(delete).collect()
+}
+
+/// VM names that only the status still lists: their pods are gone, and the spec does not want them back.
+fn remember_strays(seen: &Observed) -> Option<Finding> {
+    let wanted = seen.set.vm_names();
+    let there: BTreeSet<String> = seen.pods.values().filter_map(|pod| seen.vm_of(pod)).collect();
+    let listed = seen.set.status.vm_names().filter(|vm| !wanted.contains(*vm) && !there.contains(*vm));
+    let strays: BTreeSet<String> = listed.filter(|vm| seen.is_own_name(vm)).map(str::to_owned).collect();
+    let remember = seen.remember(&strays)?;
+    Some(Finding::of(&REMEMBER, "a VM that the spec no longer wants is gone").change(remember))
 }
 
 fn fill(seen: &Observed, seat: &Seat, step: Step<'_>) -> Option<Finding> {

@@ -1,10 +1,12 @@
 //! Deletion: remember names, let pods go, collect tags, let go.
 
-use crate::core::action::{Change, Live, Question};
+use crate::core::action::{Change, Live, Question, Want};
 use crate::core::api::words::{SetPhase, SnapshotPolicy};
+use crate::core::cocoonset::answers;
 use crate::core::cocoonset::observed::{LivePod, Manifest, Observed};
 use crate::core::contract::keys;
 use crate::core::contract::names::{RoleWord, leaves_latest};
+use crate::core::decide::Gate;
 use crate::core::decision::{Finding, Report, Verdict};
 use crate::core::fact::Fact;
 use crate::core::memory::Record;
@@ -92,7 +94,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
             Report::Silent,
         ),
         Step::Orphaned => rest(vec![remove_finalizer(seen, Finding::of(&ORPHAN, "its pods are to live on"))]),
-        Step::Holding(pods) => rest(vec![delete_pods(seen, &pods)]),
+        Step::Holding(pods) => rest(delete_pods(seen, &pods)),
         Step::Leaving(pods) => {
             rest(vec![remember_late(seen), Some(await_pods(seen, &pods))].into_iter().flatten().collect())
         }
@@ -117,20 +119,25 @@ fn is_orphaned(seen: &Observed) -> bool {
         || seen.live.pods.known().is_some_and(|pods| pods.iter().any(orphans))
 }
 
-fn delete_pods(seen: &Observed, pods: &[&PodFacts]) -> Finding {
-    let mut finding = Finding::of(&DELETE_PODS, format!("it is being deleted, and {} pods are left", pods.len()));
-    if let Some(remember) = seen.remember(&seen.names_owed()) {
-        finding.rule = REMEMBER.id();
-        finding = finding.change(remember);
+fn delete_pods(seen: &Observed, pods: &[&PodFacts]) -> Vec<Finding> {
+    let remember = seen.remember(&seen.names_owed());
+    let because = format!("it is being deleted, and {} pods are left", pods.len());
+    let mut findings = Vec::new();
+    if let Some(remember) = &remember {
+        findings.push(Finding::of(&REMEMBER, "not every VM name is written down").change(remember.clone()));
     }
     for pod in pods {
-        finding = finding.change(Change::DeletePod {
+        let mut finding = Finding::of(&DELETE_PODS, because.clone());
+        if let Some(remember) = &remember {
+            finding = finding.change(remember.clone());
+        }
+        findings.push(finding.change(Change::DeletePod {
             pod: pod.name.to_string(),
             uid: pod.uid.to_string(),
             resource_version: Some(pod.resource_version.clone()),
-        });
+        }));
     }
-    finding
+    findings
 }
 
 /// Names of pods that somebody else deletes are written down while they can still be read.
@@ -202,6 +209,9 @@ fn collect(seen: &Observed, tags: &BTreeSet<(String, &'static str)>) -> Vec<Find
             Fact::Unasked | Fact::Unavailable(_) => {
                 if latest_is_refused(seen, vm, tag) {
                     findings.push(latest_stays(vm));
+                } else if let Some(held) = held_delete(seen, vm, tag) {
+                    findings.push(held);
+                    kept.insert(format!("{vm}:{tag}"));
                 } else {
                     let because = format!("{vm}:{tag} may exist");
                     let question = Question::ProbeSnapshot { vm: vm.clone(), tag: (*tag).to_owned() };
@@ -240,6 +250,15 @@ fn delete_tag(
     }
     let change = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: manifest.digest.clone() };
     Some(Finding::of(&COLLECT_TAGS, format!("{vm}:{tag} exists")).change(change))
+}
+
+/// A delete that may not be sent yet needs no answer of the registry.
+fn held_delete(seen: &Observed, vm: &str, tag: &str) -> Option<Finding> {
+    let delete = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: None };
+    match answers::gate(seen, &Want::Change(delete)) {
+        Gate::Held(held) if held.rule != answers::LOOK_AGAIN.id() => Some(*held),
+        Gate::Held(_) | Gate::Open => None,
+    }
 }
 
 fn latest_stays(vm: &str) -> Finding {

@@ -4,7 +4,7 @@ use super::{main_agent, sub_agents};
 use crate::core::api::cocoonset::Toolbox;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
-use crate::core::cocoonset::seat::{self, Seat, Step};
+use crate::core::cocoonset::seat::{self, Occupant, Seat};
 use crate::core::cocoonset::{rebuild, rollout, sitting};
 use crate::core::contract::names::Role;
 use crate::core::decision::{Finding, Verdict};
@@ -32,17 +32,17 @@ struct Sitting<'a> {
 
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
-    let mut findings: Vec<Finding> = remove(seen).into_iter().collect();
+    let mut findings: Vec<Finding> = remove(seen);
     let mut sitting = Vec::new();
     for toolbox in seen.set.spec.creatable_toolboxes() {
         let Some(seat) = seat(seen, toolbox) else { continue };
         let wanted = wanted(seen, toolbox);
-        match Step::of(seen, &seat) {
-            Step::Here(pod) => {
+        match Occupant::of(seen, &seat) {
+            Occupant::Here(pod) => {
                 let drifts = drift_of(&wanted, pod);
                 sitting.push(Sitting { seat, pod, wanted, drifts });
             }
-            step => findings.push(seat::fill(seen, &seat, step, &wanted, &CREATE)),
+            Occupant::Nobody(step) => findings.push(seat::fill(seen, &seat, step, &wanted, &CREATE)),
         }
     }
     findings.extend(sitting.iter().flat_map(|at| tend(seen, at)));
@@ -62,17 +62,14 @@ fn wanted(seen: &Observed, toolbox: &Toolbox) -> PodTemplate {
     wanted_toolbox(&seen.set.spec, &seen.identity(), toolbox, Boot::Fresh)
 }
 
-fn remove(seen: &Observed) -> Option<Finding> {
+fn remove(seen: &Observed) -> Vec<Finding> {
     let surplus = |pod: &&PodFacts| match seen.role_of(pod) {
         Role::Toolbox(name) => !seen.set.spec.lists_toolbox(&name),
         Role::Main | Role::SubAgent(_) | Role::Unknown => false,
     };
     let extra: Vec<&PodFacts> = seen.pods.values().filter(|pod| !pod.deleting).filter(surplus).collect();
-    if extra.is_empty() {
-        return None;
-    }
     let because = format!("{} toolboxes are not in the spec", extra.len());
-    Some(sub_agents::delete_after_remembering(seen, Finding::of(&REMOVE, because), &extra))
+    sub_agents::delete_after_remembering(seen, &REMOVE, &because, &extra)
 }
 
 fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {

@@ -53,7 +53,12 @@ fn usage(resource: &str, object: &Value, name: &str) -> Option<i128> {
     let (kind, counted) = counted(name);
     let containers = object.pointer("/spec/containers").and_then(Value::as_array)?;
     let amount = |container: &Value| container.pointer(&format!("/resources/{kind}/{counted}")).and_then(parse);
-    Some(containers.iter().filter_map(amount).sum())
+    Some(total(containers.iter().filter_map(amount)))
+}
+
+/// A sum that stays within its type whatever people write.
+fn total(amounts: impl Iterator<Item = i128>) -> i128 {
+    amounts.fold(0, i128::saturating_add)
 }
 
 fn is_compute(name: &str) -> bool {
@@ -99,7 +104,9 @@ pub(in super::super) fn admit(store: &Store, call: &Call<'_>, object: &Value) ->
         }
         let exceeded: Vec<&str> = asked
             .iter()
-            .filter(|(key, more)| used(key).unwrap_or(0) + **more > hard.get(key.as_str()).and_then(parse).unwrap_or(0))
+            .filter(|(key, more)| {
+                used(key).unwrap_or(0).saturating_add(**more) > hard.get(key.as_str()).and_then(parse).unwrap_or(0)
+            })
             .map(|(key, _)| key.as_str())
             .collect();
         if !exceeded.is_empty() {
@@ -153,7 +160,7 @@ pub(in super::super) fn charge(store: &mut Store, namespace: &str, charges: Char
             for (key, more) in &amounts {
                 let used = objects::as_map(objects::child_mut(quota, "status").entry("used").or_insert(Value::Null));
                 let now = used.get(key).and_then(parse).unwrap_or(0);
-                used.insert(key.clone(), Value::from(show(now + more, is_binary(key))));
+                used.insert(key.clone(), Value::from(show(now.saturating_add(*more), is_binary(key))));
             }
         });
     }
@@ -165,13 +172,12 @@ pub(in super::super) fn recount(store: &mut Store, namespace: &str, name: &str) 
     let hard = quota.pointer("/spec/hard").and_then(Value::as_object).cloned().unwrap_or_default();
     let mut used = Map::new();
     for key in hard.keys() {
-        let total: i128 = store
+        let uses = store
             .objects
             .iter()
             .filter(|(place, object)| place.namespace == namespace && counts(&place.resource, object, store.now))
-            .filter_map(|(place, object)| usage(&place.resource, object, key))
-            .sum();
-        used.insert(key.clone(), Value::from(show(total, is_binary(key))));
+            .filter_map(|(place, object)| usage(&place.resource, object, key));
+        used.insert(key.clone(), Value::from(show(total(uses), is_binary(key))));
     }
     store.modify("resourcequotas", namespace, name, |quota| {
         quota["status"] = serde_json::json!({"hard": hard, "used": used});

@@ -3,6 +3,7 @@
 use super::super::delete::{FOREGROUND, ORPHAN, Options};
 use super::super::log::Entry;
 use super::super::objects::{Key, finalizers, is_deleting, is_owned_by, meta, owners, set_finalizers, set_meta, text};
+use super::super::update::is_released;
 use super::{Store, Work};
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -15,13 +16,19 @@ impl Store {
     pub(super) fn notice_ownership(&mut self, entry: &Entry) {
         match &entry.after {
             Some(after) => {
-                let absent = owners(after).iter().any(|owner| !self.by_uid.contains_key(text(owner, "/uid")));
+                let absent = owners(after).iter().any(|owner| self.owner_of(&entry.key, owner).is_none());
                 if absent {
                     self.schedule(Work::Dependent(meta(after, "uid").to_owned()), DELAY);
                 }
                 let held = |object: &Value| finalizers(object).iter().any(|name| name == FOREGROUND || name == ORPHAN);
                 let before = entry.before.as_ref().is_some_and(|before| is_deleting(before) && held(before));
                 if is_deleting(after) && held(after) && !before {
+                    if is_foreground(after) {
+                        // All dependents are looked at once; later only those that block are waited for.
+                        for uid in self.dependents(meta(after, "uid")) {
+                            self.schedule(Work::Dependent(uid), DELAY);
+                        }
+                    }
                     self.schedule(Work::Owner(meta(after, "uid").to_owned()), DELAY);
                 }
             }
@@ -45,35 +52,40 @@ impl Store {
         dependents.map(|object| meta(object, "uid").to_owned()).collect()
     }
 
-    /// Deletes an object that has owners none of which is left; takes the lost ones off one that has another.
+    /// Deletes an object that has owners none of which stays; takes those that go off one that has another.
     pub(super) fn collect_dependent(&mut self, uid: &str) {
         let Some(key) = self.key_of(uid) else { return };
         let Some(object) = self.objects.get(&key).cloned() else { return };
-        if is_deleting(&object) && !is_foreground(&object) {
+        if is_deleting(&object) {
             return;
         }
         let all = owners(&object);
-        let (here, gone): (Vec<&Value>, Vec<&Value>) =
-            all.iter().partition(|owner| self.by_uid.contains_key(text(owner, "/uid")));
-        let waiting = here.iter().all(|owner| self.by_uid(text(owner, "/uid")).is_some_and(is_foreground));
-        if all.is_empty() || (gone.is_empty() && !waiting) {
+        let waiting = |owner: &Value| self.owner_of(&key, owner).is_some_and(is_foreground);
+        let solid: Vec<Value> =
+            all.iter().filter(|owner| self.owner_of(&key, owner).is_some() && !waiting(owner)).cloned().collect();
+        if solid.len() == all.len() {
             return;
         }
-        if !here.is_empty() && !waiting {
-            let kept: Vec<Value> = here.into_iter().cloned().collect();
+        if !solid.is_empty() {
             self.modify(&key.resource, &key.namespace, &key.name, |object| {
-                set_meta(object, "ownerReferences", Value::Array(kept));
+                set_meta(object, "ownerReferences", Value::Array(solid));
             });
             return;
         }
-        let has_dependents = !self.dependents(uid).is_empty();
-        let policy = if waiting && !here.is_empty() && has_dependents { "Foreground" } else { "Background" };
-        self.delete_as_collector(&key, uid, policy);
+        let in_foreground = all.iter().any(waiting) && !self.dependents(uid).is_empty();
+        self.delete_as_collector(&key, uid, in_foreground.then(|| "Foreground".to_owned()));
     }
 
-    fn delete_as_collector(&mut self, key: &Key, uid: &str, policy: &str) {
+    /// The owner that a reference names; one in another namespace counts as absent.
+    fn owner_of(&self, dependent: &Key, reference: &Value) -> Option<&Value> {
+        let key = self.by_uid.get(text(reference, "/uid"))?;
+        let reachable = key.namespace.is_empty() || key.namespace == dependent.namespace;
+        reachable.then(|| self.objects.get(key)).flatten().map(AsRef::as_ref)
+    }
+
+    fn delete_as_collector(&mut self, key: &Key, uid: &str, propagation: Option<String>) {
         let Some(resource) = self.resource(&key.resource) else { return };
-        let options = Options { propagation: Some(policy.to_owned()), uid: Some(uid.to_owned()), ..Options::default() };
+        let options = Options { propagation, uid: Some(uid.to_owned()), ..Options::default() };
         // The only refusal is a uid that has changed meanwhile, and then there is nothing to delete.
         self.delete_object(&resource, key, &options).ok();
     }
@@ -123,13 +135,17 @@ impl Store {
 
     fn drop_finalizer(&mut self, uid: &str, finalizer: &str) {
         let Some(key) = self.key_of(uid) else { return };
-        let Some(object) = self.objects.get(&key).cloned() else { return };
-        let kept: Vec<String> = finalizers(&object).into_iter().filter(|name| name != finalizer).collect();
-        if kept.is_empty() && is_deleting(&object) {
-            self.remove(&key);
+        let (Some(object), Some(resource)) = (self.objects.get(&key).cloned(), self.resource(&key.resource)) else {
             return;
+        };
+        let kept: Vec<String> = finalizers(&object).into_iter().filter(|name| name != finalizer).collect();
+        let mut next = object.as_ref().clone();
+        set_finalizers(&mut next, &kept);
+        if is_released(&resource, &object, &next) {
+            self.remove(&key);
+        } else {
+            self.modify(&key.resource, &key.namespace, &key.name, |object| set_finalizers(object, &kept));
         }
-        self.modify(&key.resource, &key.namespace, &key.name, |object| set_finalizers(object, &kept));
     }
 }
 

@@ -35,6 +35,40 @@ pub(super) enum Work {
     QuotaRound(String, String),
 }
 
+impl Work {
+    /// Which controller does it.
+    const fn actor(&self) -> &'static str {
+        match self {
+            Self::Namespace(_) => "namespace-controller",
+            Self::Dependent(_) | Self::Owner(_) => "garbage-collector",
+            Self::LostNode(_) | Self::PodSweep => "pod-garbage-collector",
+            Self::Quota(..) | Self::QuotaRound(..) => "quota-controller",
+        }
+    }
+}
+
+/// What one controller did at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// When.
+    pub at: Timestamp,
+    /// Which controller.
+    pub actor: &'static str,
+    /// What it wrote, in order.
+    pub changes: Vec<(Key, Change)>,
+}
+
+/// What became of an object, as far as its life is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// It was changed.
+    Written,
+    /// It began to be deleted.
+    Marked,
+    /// It is gone.
+    Removed,
+}
+
 /// What is to be done, each thing once, at its earliest time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Due {
@@ -69,6 +103,16 @@ impl Store {
     /// When the next controller has something to do.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.due.by_time.first_key_value().map(|(place, _)| place.0)
+    }
+
+    /// Does the next thing that is due by `then`, at its time, and says what it was.
+    pub fn run_next(&mut self, then: Timestamp) -> Option<Ran> {
+        let (at, work) = self.due.take(then)?;
+        self.now = self.now.max(at);
+        let (actor, before) = (work.actor(), self.version);
+        self.run(work);
+        let changes = self.log.after(before).map(|entry| (entry.key.clone(), change(entry))).collect();
+        Some(Ran { at: self.now, actor, changes })
     }
 
     /// Does what is due by now; true if there was something.
@@ -172,5 +216,13 @@ impl Store {
 
     fn key_of(&self, uid: &str) -> Option<Key> {
         self.by_uid.get(uid).cloned()
+    }
+}
+
+fn change(entry: &Entry) -> Change {
+    match (&entry.before, &entry.after) {
+        (_, None) => Change::Removed,
+        (Some(before), Some(after)) if is_deleting(after) && !is_deleting(before) => Change::Marked,
+        (_, Some(_)) => Change::Written,
     }
 }

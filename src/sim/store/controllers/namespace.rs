@@ -2,6 +2,7 @@
 //! once before. The delays are those of the real controller, as recorded.
 
 use super::super::delete::Options;
+use super::super::events;
 use super::super::log::Entry;
 use super::super::objects::{Key, finalizers, is_deleting, stamp, text};
 use super::{Store, Work};
@@ -79,7 +80,7 @@ impl Store {
         };
         let mut all: Vec<(i32, String)> = self
             .resources()
-            .filter(|resource| resource.namespaced)
+            .filter(|resource| resource.namespaced && !events::is_new_face(&resource.qualified()))
             .map(|resource| (rank(&resource.qualified(), resource.is_custom()), resource.qualified()))
             .collect();
         all.sort();

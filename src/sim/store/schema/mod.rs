@@ -54,7 +54,7 @@ impl Schema {
         unknown
     }
 
-    /// Fills in defaults.
+    /// Fills in defaults, and drops nulls where null is no value.
     pub fn default(&self, object: &mut Value) {
         default(&self.raw, object);
     }
@@ -165,12 +165,14 @@ fn prune(schema: &Value, value: &mut Value, path: &str, is_root: bool, unknown: 
 fn default(schema: &Value, value: &mut Value) {
     match value {
         Value::Object(map) => {
+            // Null counts as absent wherever it is no value of its own.
+            map.retain(|name, own| {
+                let known = properties(schema).and_then(|all| all.get(name)).or_else(|| map_values(schema));
+                !own.is_null() || known.is_none_or(|known| flag(known, "nullable"))
+            });
             for (name, child) in properties(schema).into_iter().flatten() {
                 let Some(value) = child.get("default") else { continue };
-                let absent = map.get(name).is_none_or(|own| own.is_null() && !flag(child, "nullable"));
-                if absent {
-                    map.insert(name.clone(), value.clone());
-                }
+                map.entry(name.clone()).or_insert_with(|| value.clone());
             }
             for (name, child) in map {
                 let known = properties(schema).and_then(|all| all.get(name)).or_else(|| map_values(schema));

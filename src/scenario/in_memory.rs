@@ -1,0 +1,158 @@
+//! The first stage: cluster and operators in one thread, on virtual time, without sockets.
+
+use super::happenings::Happening;
+use super::replica::Replica;
+use super::stage::{OperatorEvent, Stage};
+use crate::core::control::kinds::Kind;
+use crate::sim::world::World;
+use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
+
+/// Passes at one moment after which something is hot: time goes on, and the story says so.
+const HOT: u32 = 400;
+
+/// Cluster and operators in memory. Cloning it forks the story.
+#[derive(Clone, Debug)]
+pub struct InMemory {
+    /// The cluster.
+    pub world: World,
+    start: Timestamp,
+    now: Duration,
+    first: Option<Replica>,
+    second: Option<Replica>,
+    refused: Vec<Kind>,
+    starts_at: Option<Duration>,
+    down_for: Duration,
+    happenings: Vec<Happening>,
+}
+
+impl InMemory {
+    /// A stage for this cluster, without an operator yet. The operator may not watch the refused kinds.
+    pub fn new(world: World, refused: &[Kind]) -> Self {
+        Self {
+            start: world.now(),
+            world,
+            now: Duration::ZERO,
+            first: None,
+            second: None,
+            refused: refused.to_vec(),
+            starts_at: None,
+            down_for: Duration::ZERO,
+            happenings: Vec::new(),
+        }
+    }
+
+    fn wall(&self, at: Duration) -> Timestamp {
+        SignedDuration::try_from(at).ok().and_then(|at| self.start.checked_add(at).ok()).unwrap_or(Timestamp::MAX)
+    }
+
+    fn since_start(&self, at: Timestamp) -> Duration {
+        at.duration_since(self.start).try_into().unwrap_or(Duration::ZERO)
+    }
+
+    /// Lets the cluster do what is due by now.
+    fn cluster(&mut self) {
+        for told in self.world.run_until(self.wall(self.now)) {
+            let at = self.since_start(told.at);
+            let text = told.text.strip_prefix(&format!("{} ", told.actor)).unwrap_or(&told.text).to_owned();
+            self.happenings.push(Happening::World { at, actor: told.actor, text });
+        }
+    }
+
+    /// One pass of each operator. True if one of them did something.
+    fn operators(&mut self) -> bool {
+        let now = self.now;
+        // Both look before either acts: that is how they come to act on the same evidence.
+        for replica in [&mut self.first, &mut self.second].into_iter().flatten() {
+            replica.pump(&self.world, now);
+        }
+        let mut worked = false;
+        for replica in [&mut self.first, &mut self.second] {
+            let Some(running) = replica else { continue };
+            let Some(ran) = running.work(&mut self.world, now) else { continue };
+            worked = true;
+            self.happenings.extend(ran.story.map(|story| Happening::Pass(Box::new(story))));
+            if ran.died {
+                *replica = None;
+                self.starts_at = Some(now.saturating_add(self.down_for));
+            }
+        }
+        worked
+    }
+
+    fn restart(&mut self) {
+        if self.starts_at.is_some_and(|at| at <= self.now) {
+            self.starts_at = None;
+            self.first = Some(Replica::start("", self.now, &self.refused));
+            self.happenings.push(Happening::Note { at: self.now, text: "the operator starts".to_owned() });
+        }
+    }
+
+    /// Everything that can happen at this moment.
+    fn moment(&mut self) {
+        for _ in 0..HOT {
+            self.cluster();
+            self.restart();
+            if !self.operators() {
+                return;
+            }
+        }
+        let text = format!("HOT: {HOT} passes at one moment");
+        self.happenings.push(Happening::Note { at: self.now, text });
+    }
+}
+
+impl Stage for InMemory {
+    fn with<R>(&mut self, act: impl FnOnce(&mut World) -> R) -> R {
+        act(&mut self.world)
+    }
+
+    fn operator(&mut self, event: OperatorEvent) {
+        match event {
+            OperatorEvent::Start => self.first = Some(Replica::start("", self.now, &self.refused)),
+            OperatorEvent::Stop => self.first = None,
+            OperatorEvent::Second(on) => self.second = on.then(|| Replica::start("second", self.now, &self.refused)),
+            OperatorEvent::DieAfter(calls, down) => {
+                self.down_for = down;
+                if let Some(replica) = &mut self.first {
+                    replica.dies_after = Some(calls);
+                }
+            }
+            OperatorEvent::Lag(kind, on) => self.first.iter_mut().for_each(|replica| replica.lag(kind, on)),
+            OperatorEvent::Gap(kind, on) => self.first.iter_mut().for_each(|replica| replica.gap(kind, on)),
+            OperatorEvent::Jump(by) => {
+                if let Some(replica) = &mut self.first {
+                    replica.skew = replica.skew.saturating_add(by);
+                }
+            }
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.now
+    }
+
+    fn next_due(&mut self) -> Option<Duration> {
+        let world = self.world.next_due().map(|at| self.since_start(at));
+        let operators = [&self.first, &self.second].into_iter().flatten().filter_map(Replica::next_due);
+        operators.chain(world).chain(self.starts_at).min()
+    }
+
+    fn run_until(&mut self, at: Duration) {
+        self.moment();
+        while let Some(due) = self.next_due().filter(|due| *due <= at) {
+            // Something that is due and does not happen must not hold the story up.
+            self.now = due.max(self.now.saturating_add(Duration::from_millis(1))).min(at.max(self.now));
+            self.moment();
+            if self.now >= at {
+                break;
+            }
+        }
+        self.now = at.max(self.now);
+        self.moment();
+    }
+
+    fn take_happenings(&mut self) -> Vec<Happening> {
+        std::mem::take(&mut self.happenings)
+    }
+}

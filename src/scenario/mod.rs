@@ -1,0 +1,24 @@
+//! The scenario language: stories about the operator, played on a stage and told.
+
+mod changes;
+pub mod claim_forms;
+mod claims;
+pub mod given;
+pub mod happenings;
+mod headlines;
+pub mod in_memory;
+mod nodes;
+mod phrases;
+mod pods_given;
+pub mod replay;
+mod replica;
+mod requests;
+pub mod runner;
+pub mod schema;
+pub mod script;
+mod setting;
+pub mod stage;
+pub mod steps;
+pub mod transcript;
+mod watching;
+pub mod words;

@@ -1,0 +1,247 @@
+//! One operator in memory: the core's view, queue and pass, fed from the cluster's event log instead of sockets.
+
+use super::happenings::{PassEnd, PassStory};
+use super::watching::{Watching, query};
+use crate::core::action::{Action, Attempt, Subject};
+use crate::core::call::{Call, call};
+use crate::core::classify::classify;
+use crate::core::cocoonset::observed::{Lease, Observed};
+use crate::core::control::errors;
+use crate::core::control::kinds::{Event, Kind};
+use crate::core::control::pass::{Next, Pass, Turn};
+use crate::core::control::queue::{Queue, Rest};
+use crate::core::control::view::{Clocks, View};
+use crate::core::control::wake::{Key, Wake};
+use crate::core::outcome::{Class, Outcome};
+use crate::sim::store::{WatchKind, WatchQuery};
+use crate::sim::world::World;
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long a given-up pass is left alone: it is a bug, and no haste mends it.
+const GIVEN_UP: Duration = Duration::from_secs(60);
+
+/// One operator process.
+#[derive(Clone, Debug)]
+pub struct Replica {
+    /// Its name in transcripts; empty for the first.
+    pub name: String,
+    /// How far its wall clock is off.
+    pub skew: SignedDuration,
+    /// It dies after so many further calls.
+    pub dies_after: Option<u32>,
+    view: View,
+    queue: Queue<Key, Key>,
+    watches: BTreeMap<Kind, Watching>,
+    refused: Vec<Kind>,
+    started: Duration,
+}
+
+/// What a pass came to, for who drives the operator.
+#[derive(Debug)]
+pub struct Ran {
+    /// What happened in it.
+    pub story: Option<PassStory>,
+    /// The operator died in it.
+    pub died: bool,
+}
+
+impl Replica {
+    /// A process that starts now; it may not watch the refused kinds.
+    pub fn start(name: &str, now: Duration, refused: &[Kind]) -> Self {
+        Self {
+            name: name.to_owned(),
+            skew: SignedDuration::ZERO,
+            dies_after: None,
+            view: View::new(),
+            queue: Queue::new(),
+            watches: BTreeMap::new(),
+            refused: refused.to_vec(),
+            started: now,
+        }
+    }
+
+    /// What this kind's watch shows stands still, or goes on.
+    pub fn lag(&mut self, kind: Kind, on: bool) {
+        self.watches.entry(kind).or_default().lags = on;
+    }
+    /// This kind's watch is broken, or is back: then it lists anew.
+    pub fn gap(&mut self, kind: Kind, on: bool) {
+        let watch = self.watches.entry(kind).or_default();
+        watch.broken = on;
+        watch.version = None;
+    }
+
+    /// Takes in what the watches have to show. Lists what was not listed yet.
+    pub fn pump(&mut self, world: &World, now: Duration) {
+        for kind in Kind::ALL {
+            let events = self.events(world, kind);
+            for event in events {
+                let woken = self.view.apply(kind, event);
+                self.wake(woken, now);
+            }
+        }
+    }
+
+    /// When it would look again by itself.
+    pub fn next_due(&self) -> Option<Duration> {
+        self.queue.next_due().map(|due| due.saturating_add(self.started))
+    }
+
+    /// One pass, if there is something to look at.
+    pub fn work(&mut self, world: &mut World, at: Duration) -> Option<Ran> {
+        if !Kind::ALL.iter().all(|kind| self.view.is_synced(*kind) || self.refused.contains(kind)) {
+            return None;
+        }
+        let mono = at.saturating_sub(self.started);
+        let key = self.queue.next(mono)?;
+        let clocks = Clocks { now: self.wall(world.now()), mono, seed: 0, lease: Lease::NotNeeded };
+        let Some(seen) = self.view.observe(&key, clocks) else {
+            self.queue.done(&key, mono, Rest::OnChange);
+            return Some(Ran { story: None, died: false });
+        };
+        let (mut story, seen) = self.pass(world, at, key.clone(), seen);
+        let died = story.end == PassEnd::Crashed;
+        if died {
+            return Some(Ran { story: Some(story), died });
+        }
+        let rest = match &story.end {
+            PassEnd::Rest(Some(after)) => Rest::After(*after),
+            PassEnd::Rest(None) | PassEnd::Crashed => Rest::OnChange,
+            PassEnd::GaveUp(_) => Rest::After(GIVEN_UP),
+        };
+        story.error = self.remember(seen, &story, mono);
+        self.queue.done(&key, mono, rest);
+        Some(Ran { story: Some(story), died })
+    }
+
+    /// Keeps what outlives the pass, and counts its error.
+    fn remember(&mut self, mut seen: Observed, story: &PassStory, mono: Duration) -> Option<String> {
+        let error = match &story.end {
+            PassEnd::GaveUp(_) => Some("Bug".to_owned()),
+            PassEnd::Crashed => None,
+            PassEnd::Rest(_) => {
+                let (decision, behind) = (&story.last.decision, !seen.unseen.is_empty());
+                let counts = errors::rested(&mut seen.memory, decision, behind, mono);
+                decision.error().filter(|_| counts).map(|trouble| trouble.reason.to_string())
+            }
+        };
+        self.view.rest(seen);
+        error
+    }
+
+    fn pass(&mut self, world: &mut World, at: Duration, key: Key, seen: Observed) -> (PassStory, Observed) {
+        let subject = seen.subject();
+        let mut pass = Pass::begin(seen);
+        let mut last: Vec<Outcome> = Vec::new();
+        let mut turns = 0;
+        let end = loop {
+            let wave = match pass.next_step() {
+                Next::Do(wave) => wave,
+                Next::Rest(after) => break PassEnd::Rest(after),
+                Next::GiveUp(because) => break PassEnd::GaveUp(because),
+            };
+            if pass.turns().len() > turns {
+                turns = pass.turns().len();
+                last.clear();
+            }
+            let (outcomes, died) = self.carry_out(world, &subject, &wave);
+            last.extend(outcomes.iter().cloned());
+            if died {
+                break PassEnd::Crashed;
+            }
+            pass.answer(outcomes);
+        };
+        if pass.turns().len() > turns {
+            last.clear();
+        }
+        let story = PassStory {
+            at,
+            operator: self.name.clone(),
+            key,
+            subject,
+            turns: pass.turns().to_vec(),
+            last: Turn { decision: pass.decision().clone(), outcomes: last },
+            end,
+            error: None,
+        };
+        (story, pass.into_seen())
+    }
+
+    /// Sends a wave, one call after another; each may be the last.
+    fn carry_out(&mut self, world: &mut World, subject: &Subject, wave: &[Action]) -> (Vec<Outcome>, bool) {
+        let mut outcomes = Vec::new();
+        for action in wave {
+            let Some(call) = call(subject, action) else {
+                outcomes.push(Outcome::of(Class::Done));
+                continue;
+            };
+            if self.dies_after == Some(0) {
+                return (outcomes, true);
+            }
+            let reply = match &call {
+                Call::Api { request, .. } => world.api(crate::sim::world::OPERATOR, request),
+                Call::Registry { verb, vm, tag, digest } => world.registry_call(*verb, vm, tag, digest.as_deref()),
+            };
+            let outcome = classify(call.verb(), &reply);
+            if let Some(attempt) = Attempt::of(&action.want) {
+                self.view.answered(subject, &attempt, &outcome);
+            }
+            outcomes.push(outcome);
+            if let Some(left) = &mut self.dies_after {
+                *left -= 1;
+                if *left == 0 {
+                    return (outcomes, true);
+                }
+            }
+        }
+        (outcomes, false)
+    }
+
+    fn events(&mut self, world: &World, kind: Kind) -> Vec<Event> {
+        if self.refused.contains(&kind) {
+            return Vec::new();
+        }
+        let watch = self.watches.entry(kind).or_default();
+        if watch.broken || (watch.lags && watch.version.is_some()) {
+            return Vec::new();
+        }
+        let query = query(kind);
+        let Some(version) = watch.version else { return vec![list(world, &query, watch)] };
+        match world.store.watch_from(&query, version) {
+            Ok(events) => {
+                watch.version = Some(world.store.version());
+                events
+                    .into_iter()
+                    .map(|event| match event.kind {
+                        WatchKind::Deleted => Event::Deleted(event.object.as_ref().clone()),
+                        WatchKind::Added | WatchKind::Modified | WatchKind::Bookmark | WatchKind::Error => {
+                            Event::Applied(event.object.as_ref().clone())
+                        }
+                    })
+                    .collect()
+            }
+            // Too old: the watch has to list anew.
+            Err(_) => vec![list(world, &query, watch)],
+        }
+    }
+
+    fn wake(&mut self, woken: Vec<Wake>, at: Duration) {
+        let mono = at.saturating_sub(self.started);
+        for Wake { key, priority } in woken {
+            self.queue.add(key.clone(), key, priority, mono);
+        }
+    }
+
+    fn wall(&self, now: Timestamp) -> Timestamp {
+        now.checked_add(self.skew).unwrap_or(now)
+    }
+}
+
+fn list(world: &World, query: &WatchQuery, watch: &mut Watching) -> Event {
+    let version = world.store.version();
+    watch.version = Some(version);
+    let objects = world.store.objects(&query.resource, None).filter(|object| query.selector.matches(object));
+    Event::Listed { items: objects.cloned().collect(), version: version.to_string() }
+}

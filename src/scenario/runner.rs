@@ -1,0 +1,121 @@
+//! Plays a story on a stage: sets the cluster up, does step after step, and holds the claims against what came of it.
+
+use super::happenings::Happening;
+use super::headlines::headline;
+use super::in_memory::InMemory;
+use super::script::Script;
+use super::stage::{OperatorEvent, Stage};
+use super::steps::{Crash, Step};
+use super::words::told;
+use super::{changes, claims, setting, transcript};
+use std::time::Duration;
+
+/// Settled: nothing is due for this long.
+const QUIET: Duration = Duration::from_secs(600);
+/// A story that has not settled after this long is told so, and goes on.
+const LONGEST: Duration = Duration::from_secs(1_800);
+
+/// What a story came to.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// The story told.
+    pub transcript: String,
+    /// Claims that do not hold, each with what is so instead.
+    pub failures: Vec<String>,
+    /// Everything that happened.
+    pub happenings: Vec<Happening>,
+}
+
+/// Plays it in memory.
+pub fn play(script: &Script) -> Result<Played, String> {
+    let world = setting::world(&script.given)?;
+    let refused = setting::refused_kinds(&script.given);
+    play_on(script, &mut InMemory::new(world, &refused))
+}
+
+/// Plays it on a stage whose cluster is as given.
+pub fn play_on(script: &Script, stage: &mut impl Stage) -> Result<Played, String> {
+    let mut cast = setting::Cast::of(&script.given);
+    stage.operator(OperatorEvent::Start);
+    if script.given.settled {
+        settle(stage);
+        drop(stage.take_happenings());
+    }
+    let origin = stage.now();
+    stage.with(|world| cast.meet(world));
+    let mut happenings = Vec::new();
+    for (at, step) in script.when.iter().enumerate() {
+        happenings.push(Happening::Step(headline(step)));
+        perform(stage, &cast, step).map_err(|error| format!("when[{at}] ({}): {error}", headline(step)))?;
+        happenings.extend(stage.take_happenings());
+        if let Some(text) = unsettled(stage, step) {
+            happenings.push(Happening::Note { at: stage.now(), text });
+        }
+        stage.with(|world| cast.meet(world));
+    }
+    let failures = stage.with(|world| {
+        let ground = claims::Ground { world, cast: &cast, happenings: &happenings };
+        script.then.iter().filter_map(|claim| ground.check(&claim.0).err()).collect()
+    });
+    Ok(Played { transcript: transcript::tell(&script.story, origin, &happenings), failures, happenings })
+}
+
+fn perform(stage: &mut impl Stage, cast: &setting::Cast, step: &Step) -> Result<(), String> {
+    match step {
+        Step::Settle => settle(stage),
+        Step::Wait(span) => {
+            let until = stage.now().saturating_add(span.duration());
+            stage.run_until(until);
+        }
+        Step::Crash(Crash { after, down }) => {
+            let down = down.map_or(Duration::ZERO, |span| span.duration());
+            stage.operator(OperatorEvent::DieAfter(*after, down));
+        }
+        Step::Lag(kinds) => {
+            kinds.iter().for_each(|(kind, on)| stage.operator(OperatorEvent::Lag(kind.kind(), *on)));
+        }
+        Step::WatchGap(kinds) => {
+            kinds.iter().for_each(|(kind, on)| stage.operator(OperatorEvent::Gap(kind.kind(), *on)));
+        }
+        Step::SecondOperator(on) => stage.operator(OperatorEvent::Second(*on)),
+        Step::Operator(on) => stage.operator(if *on { OperatorEvent::Start } else { OperatorEvent::Stop }),
+        Step::Clock(span) => stage.operator(OperatorEvent::Jump(span.0)),
+        Step::Apply(_)
+        | Step::Edit(_)
+        | Step::Delete(_)
+        | Step::Annotate(_)
+        | Step::Patch(_)
+        | Step::CreatePod(_)
+        | Step::Create(_)
+        | Step::Node(_)
+        | Step::Vm(_)
+        | Step::BootsFail(_)
+        | Step::Registry(_)
+        | Step::Quota(_)
+        | Step::Refuse(_)
+        | Step::Allow
+        | Step::Fault(_)
+        | Step::Overtake(_)
+        | Step::CreateNamespace => return stage.with(|world| changes::change(world, cast, step)),
+    }
+    Ok(())
+}
+
+/// What the story says where `settle` did not come to an end.
+fn unsettled(stage: &mut impl Stage, step: &Step) -> Option<String> {
+    let due =
+        stage.next_due().filter(|due| matches!(step, Step::Settle) && *due <= stage.now().saturating_add(QUIET))?;
+    Some(format!("does not settle: something is due again in {}", told(due.saturating_sub(stage.now()))))
+}
+
+/// Everything due is done until nothing is due within ten minutes.
+fn settle(stage: &mut impl Stage) {
+    let start = stage.now();
+    stage.run_until(start);
+    while let Some(due) = stage.next_due() {
+        if due > stage.now().saturating_add(QUIET) || due > start.saturating_add(LONGEST) {
+            return;
+        }
+        stage.run_until(due.max(stage.now().saturating_add(Duration::from_millis(1))));
+    }
+}

@@ -1,0 +1,42 @@
+//! What a story is played on: a cluster that steps change and claims read, and an operator that somebody drives.
+
+use super::happenings::Happening;
+use crate::core::control::kinds::Kind;
+use crate::sim::world::World;
+use jiff::SignedDuration;
+use std::time::Duration;
+
+/// Something that happens to the operator rather than to the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperatorEvent {
+    /// It starts with empty memory.
+    Start,
+    /// It stops.
+    Stop,
+    /// It dies after so many further calls, and starts again after this long.
+    DieAfter(u32, Duration),
+    /// What it sees of a kind stands still, or goes on.
+    Lag(Kind, bool),
+    /// Its watch of a kind is broken, or is back.
+    Gap(Kind, bool),
+    /// A second operator starts or stops.
+    Second(bool),
+    /// Its wall clock jumps.
+    Jump(SignedDuration),
+}
+
+/// A place where stories are played. Time is counted since the story's start.
+pub trait Stage {
+    /// Looks at the cluster, or changes it as a person or a fault would.
+    fn with<R>(&mut self, act: impl FnOnce(&mut World) -> R) -> R;
+    /// Something happens to the operator.
+    fn operator(&mut self, event: OperatorEvent);
+    /// What time it is.
+    fn now(&self) -> Duration;
+    /// When something is due next, by anybody.
+    fn next_due(&mut self) -> Option<Duration>;
+    /// Lets everything happen that is due up to this time. Steps themselves take no time.
+    fn run_until(&mut self, at: Duration);
+    /// What happened since the last call.
+    fn take_happenings(&mut self) -> Vec<Happening>;
+}

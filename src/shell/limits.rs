@@ -1,0 +1,86 @@
+//! The gate that every request passes: at most so many under way, none into a closed flow (decision R29).
+
+use super::clock::Clock;
+use crate::core::control::flow::{End, Flow, Leave};
+use crate::core::wire::Reply;
+use serde_json::json;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// The gate before one server.
+#[derive(Debug)]
+pub struct Limits {
+    flow: Mutex<Flow>,
+    ended: Notify,
+    clock: Clock,
+}
+
+/// Leave for one request. Dropped without an end, it counts as answered, so that an abandoned request gives its place
+/// back.
+#[derive(Debug)]
+pub struct Permit<'a> {
+    limits: &'a Limits,
+    flow: &'a str,
+    end: End,
+}
+
+impl Limits {
+    /// An open gate.
+    pub fn new(clock: Clock) -> Self {
+        Self { flow: Mutex::default(), ended: Notify::new(), clock }
+    }
+
+    /// Waits for a place. `Err` says for how long the flow is closed: whoever asks is answered at once, since a worker
+    /// that slept here would keep others from their work.
+    pub async fn leave<'a>(&'a self, flow: &'a str) -> Result<Permit<'a>, Duration> {
+        loop {
+            let ended = self.ended.notified();
+            let leave = self.lock().leave(flow, self.clock.since_start());
+            match leave {
+                Leave::Granted => return Ok(Permit { limits: self, flow, end: End::Answered }),
+                Leave::Closed(left) => return Err(left),
+                Leave::Full => ended.await,
+            }
+        }
+    }
+
+    /// How many may be under way now.
+    pub fn width(&self) -> usize {
+        self.lock().width()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Flow> {
+        self.flow.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Permit<'_> {
+    /// Notes how the request was answered.
+    pub fn answered(mut self, reply: &Reply) {
+        if let Reply::Http { status: 429, retry_after, .. } = reply {
+            self.end = End::Throttled(*retry_after);
+        }
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.limits.lock().ended(self.flow, self.end, self.limits.clock.since_start());
+        self.limits.ended.notify_waiters();
+    }
+}
+
+/// What a request into a closed flow is answered with: what the server would say, without asking it.
+pub fn held_back(left: Duration) -> Reply {
+    let message = format!("held back: the server asked for no more such requests for {}s", left.as_secs_f32().ceil());
+    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "TooManyRequests",
+        "code": 429, "message": message});
+    let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+    Reply::Http {
+        status: 429,
+        retry_after: Some(Duration::from_secs(seconds)),
+        body: body.to_string().into_bytes(),
+        digest: None,
+    }
+}

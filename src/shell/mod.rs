@@ -1,0 +1,173 @@
+//! Everything that waits: sockets, the clock, the log. It drives the core and decides nothing.
+
+pub mod client;
+pub mod clock;
+pub mod execute;
+pub mod health;
+pub mod http;
+pub mod limits;
+pub mod logs;
+pub mod metrics;
+pub mod options;
+pub mod reconcile;
+pub mod reference;
+pub mod registry;
+mod shutdown;
+pub mod state;
+pub mod telling;
+pub mod transport;
+pub mod watch;
+pub mod workers;
+
+pub use shutdown::{Shutdown, Stopper, shutdown};
+
+use crate::core::control::kinds::Kind;
+use client::Api;
+use clock::Clock;
+use health::Health;
+use metrics::Metrics;
+use options::{Settings, StartupError};
+use registry::Registry;
+use state::State;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use telling::Witness;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tracing::{info, warn};
+
+/// How the operator ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It was asked to stop, and nothing is under way.
+    Stopped,
+}
+
+impl Exit {
+    /// The exit code.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Stopped => 0,
+        }
+    }
+}
+
+/// One operator: everything that its tasks share.
+pub struct Shell {
+    /// The API server.
+    pub api: Api,
+    /// The snapshot registry.
+    pub registry: Registry,
+    /// View and queue.
+    pub state: State,
+    /// What the watches were last heard of.
+    pub health: Health,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// The time.
+    pub clock: Clock,
+    /// What it was told at the start.
+    pub settings: Settings,
+    /// Whoever listens to passes.
+    pub witness: Option<Arc<dyn Witness>>,
+    stopping: AtomicBool,
+}
+
+impl Shell {
+    /// An operator that has not started.
+    pub fn new(client: kube::Client, registry: Registry, settings: Settings, clock: Clock) -> Self {
+        let metrics = Arc::new(Metrics::new());
+        Self {
+            api: Api::new(client, clock.clone(), settings.http_timeout, Arc::clone(&metrics)),
+            registry,
+            state: State::new(clock.clone()),
+            health: Health::new(clock.clone(), settings.watch_timeout),
+            metrics,
+            clock,
+            settings,
+            witness: None,
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// The same, with somebody who listens to its passes.
+    #[must_use]
+    pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Self {
+        self.witness = Some(witness);
+        self
+    }
+
+    /// Why it is not ready; nothing where it is.
+    pub fn unready(&self) -> Vec<String> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return vec!["the operator is stopping".to_owned()];
+        }
+        self.health.unready()
+    }
+}
+
+impl std::fmt::Debug for Shell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shell").field("registry", &self.registry).field("settings", &self.settings).finish()
+    }
+}
+
+/// Runs an operator until it is asked to stop. Dropping this future ends everything at once, as a crash would.
+pub async fn run_operator(
+    client: kube::Client,
+    registry: Registry,
+    settings: Settings,
+    clock: Clock,
+    shutdown: Shutdown,
+) -> Result<Exit, StartupError> {
+    run(Arc::new(Shell::new(client, registry, settings, clock)), shutdown).await
+}
+
+/// The same, for whoever wants to look at the running operator.
+pub async fn run(shell: Arc<Shell>, mut shutdown: Shutdown) -> Result<Exit, StartupError> {
+    let mut servers = serve(&shell).await?;
+    let mut watches = JoinSet::new();
+    for kind in Kind::ALL {
+        let shell = Arc::clone(&shell);
+        watches.spawn(async move { watch::keep(&shell, kind).await });
+    }
+    shell.metrics.workers(shell.settings.workers);
+    tokio::select! {
+        biased;
+        () = shutdown.wanted() => {}
+        () = shell.health.settled() => info!("every kind is listed, the work begins"),
+    }
+    let mut workers = JoinSet::new();
+    for _ in 0..shell.settings.workers {
+        let (shell, shutdown) = (Arc::clone(&shell), shutdown.clone());
+        workers.spawn(async move { workers::work(&shell, shutdown).await });
+    }
+    shutdown.wanted().await;
+    shell.stopping.store(true, Ordering::Relaxed);
+    info!("stopping: no more work is taken");
+    let finished = async { while workers.join_next().await.is_some() {} };
+    if tokio::time::timeout(shell.settings.shutdown_timeout, finished).await.is_err() {
+        // Safe: what is in flight is guarded by its precondition, and the next start looks afresh.
+        warn!("what was under way did not end in time and is abandoned");
+    }
+    workers.shutdown().await;
+    watches.shutdown().await;
+    servers.shutdown().await;
+    Ok(Exit::Stopped)
+}
+
+/// Takes the ports, if any, before anything else starts.
+async fn serve(shell: &Arc<Shell>) -> Result<JoinSet<()>, StartupError> {
+    let mut listeners: Vec<(TcpListener, http::Serves)> = Vec::new();
+    let wanted = [(&shell.settings.metrics, http::Serves::Metrics), (&shell.settings.probes, http::Serves::Probes)];
+    for (address, serves) in wanted {
+        if let Some(address) = address {
+            listeners.push((http::listen(address).await?, serves));
+        }
+    }
+    let mut servers = JoinSet::new();
+    for (listener, serves) in listeners {
+        servers.spawn(http::serve(Arc::clone(shell), listener, serves));
+    }
+    Ok(servers)
+}

@@ -1,0 +1,53 @@
+//! One pass: observe, decide, carry out, answer, until at rest. The heart; it looks into no action and no outcome.
+
+use super::{Shell, execute, telling};
+use crate::core::cocoonset::observed::Observed;
+use crate::core::control::errors::{self, Ending, PassResult};
+use crate::core::control::pass::{Next, Pass};
+use crate::core::control::wake::Key;
+
+/// Drives one pass over this key, gives the key back to the queue, and says what it came to.
+pub async fn pass(shell: &Shell, key: &Key) -> PassResult {
+    let Some(seen) = shell.state.observe(key) else {
+        shell.metrics.forget(key);
+        shell.state.gone(key);
+        return PassResult::Success;
+    };
+    let subject = seen.subject();
+    let mut pass = Pass::begin(seen);
+    let mut told = 0;
+    loop {
+        let next = pass.next_step();
+        told = telling::turns(shell, key, pass.turns(), told);
+        match next {
+            Next::Do(wave) => {
+                let outcomes = execute::wave(shell, &subject, &wave).await;
+                pass.answer(outcomes);
+            }
+            Next::Rest(after) => return rest(shell, key, pass, after),
+            Next::GiveUp(because) => {
+                let counted = shell.state.bug(key, Some(pass.into_seen()), "Bug");
+                telling::gave_up(shell, key, &because, counted);
+                return errors::result(Ending::Bug, counted);
+            }
+        }
+    }
+}
+
+fn rest(shell: &Shell, key: &Key, pass: Pass<Observed>, after: Option<std::time::Duration>) -> PassResult {
+    let decision = pass.decision().clone();
+    let mut seen = pass.into_seen();
+    let behind = !seen.unseen.is_empty();
+    let counted = errors::rested(&mut seen.memory, &decision, behind, seen.mono);
+    telling::rested(shell, key, &decision, after, counted);
+    shell.state.rest(key, seen, after);
+    errors::result(Ending::Rested(after), counted)
+}
+
+/// A pass panicked: what it knew is lost, the object backs off, and everybody else goes on (decision R5).
+pub fn panicked(shell: &Shell, key: &Key, words: &str) -> PassResult {
+    let counted = shell.state.bug(key, None, "Panic");
+    shell.metrics.panicked();
+    telling::gave_up(shell, key, &format!("a pass panicked: {words}"), counted);
+    errors::result(Ending::Bug, counted)
+}
