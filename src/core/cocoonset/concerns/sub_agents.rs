@@ -1,7 +1,7 @@
 //! Sub-agents, slot by slot: extra, missing, failed, drifted.
 
 use super::main_agent;
-use crate::core::action::Change;
+use crate::core::action::{Change, Want};
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, Occupant, Seat, Step};
@@ -124,8 +124,17 @@ pub fn after_remembering(
     remember: Option<Finding>,
     deletes: impl Iterator<Item = Finding>,
 ) -> Vec<Finding> {
-    let held = remember.iter().flat_map(|finding| &finding.wants).any(|want| answers::gate(seen, want) != Gate::Open);
-    if held { remember.into_iter().collect() } else { remember.into_iter().chain(deletes).collect() }
+    let wants = remember.iter().flat_map(|finding| &finding.wants);
+    if wants.clone().any(|want| answers::gate(seen, want) != Gate::Open) {
+        return remember.into_iter().collect();
+    }
+    // The first delete wants the names as well, and so its rule stands beside theirs.
+    let wants: Vec<Want> = wants.cloned().collect();
+    let mut findings: Vec<Finding> = deletes.collect();
+    if let Some(first) = findings.first_mut() {
+        first.wants.splice(0..0, wants);
+    }
+    remember.into_iter().chain(findings).collect()
 }
 
 /// VM names that only the status still lists: their pods are gone, and the spec does not want them back.
