@@ -105,7 +105,7 @@ fn a_deleted_pod_leaves_latest_as_its_policy_has_it() {
         assert!(is_ready(&world, name), "{:?}", reply.value());
         delete(&mut world, name);
         let told = lines(&pass(&mut world, 5));
-        assert_eq!(get(&world, name).is_some(), true, "held: {told:?}");
+        assert!(get(&world, name).is_some(), "held: {told:?}");
         pass(&mut world, 20);
         assert_eq!(world.registry.get(&format!("vk-ns-{name}"), "latest").is_some(), leaves, "{policy}");
         assert_eq!(world.nodes.vms().count(), 0);

@@ -121,6 +121,22 @@ fn a_lost_node_is_noticed_and_its_vms_are_found_again() {
 }
 
 #[test]
+fn the_pods_of_a_node_out_of_service_are_taken_away() {
+    let mut world = world(&["node-a"]);
+    create(&mut world, pod("demo-0", &[]));
+    pass(&mut world, 20);
+    world.lose_node("node-a");
+    pass(&mut world, 100);
+    assert!(get(&world, "demo-0").is_some(), "a lost node alone takes no pod away");
+    let taint = json!([{"op": "add", "path": "/spec/taints/-", "value":
+        {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}}]);
+    let patch = Request::new(Method::Patch, "/api/v1/nodes/node-a").with_body("application/json-patch+json", taint);
+    assert_eq!(status_of(&world.api("admin", &patch)), 200);
+    pass(&mut world, 20);
+    assert!(get(&world, "demo-0").is_none());
+}
+
+#[test]
 fn the_pods_of_a_deleted_node_go_while_its_vms_run_on() {
     let mut world = world(&["node-a"]);
     create(&mut world, pod("demo-0", &[]));
@@ -199,18 +215,33 @@ fn emptied(ordered: bool) -> Vec<String> {
 }
 
 #[test]
-fn a_namespace_is_emptied_pods_first_or_all_at_once() {
-    let at = |lines: &[String], words: &str| {
-        lines.iter().position(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}: {lines:#?}"))
-    };
-    let ordered = emptied(true);
-    assert_eq!(at(&ordered, "demo-0 is marked for deletion"), 0);
-    assert!(at(&ordered, "demo-0 is gone") < at(&ordered, "cocoonset demo is removed"));
-    let legacy = emptied(false);
-    assert!(at(&legacy, "cocoonset demo is removed") < at(&legacy, "demo-0 is gone"));
-    for lines in [ordered, legacy] {
-        assert_eq!(at(&lines, "namespace ns is removed"), lines.len() - 1);
-    }
+fn a_namespace_is_emptied_pods_first() {
+    assert_eq!(
+        emptied(true),
+        [
+            "+25 namespace-controller: demo-0 is marked for deletion",
+            "+25 node-a: demo-0 is being saved",
+            "+35 node-a: demo-0 is pushed as latest",
+            "+36 node-a: demo-0 is gone",
+            "+37 namespace-controller: cocoonset demo is removed",
+            "+37 namespace-controller: namespace ns is removed",
+        ]
+    );
+}
+
+#[test]
+fn an_older_control_plane_empties_it_all_at_once() {
+    assert_eq!(
+        emptied(false),
+        [
+            "+25 namespace-controller: cocoonset demo is removed",
+            "+25 namespace-controller: demo-0 is marked for deletion",
+            "+25 node-a: demo-0 is being saved",
+            "+35 node-a: demo-0 is pushed as latest",
+            "+36 node-a: demo-0 is gone",
+            "+37 namespace-controller: namespace ns is removed",
+        ]
+    );
 }
 
 /// A busy hour, from creation to the end.

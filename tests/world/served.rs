@@ -49,6 +49,28 @@ async fn a_client_creates_watches_and_deletes_on_virtual_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_served_world_does_what_the_same_world_does_in_memory() {
+    let mut alone = world(&["node-a", "node-b"]);
+    let (cluster, driver) = driven(&["node-a", "node-b"]);
+    let pods: Api<Pod> = Api::namespaced(cluster.client("admin", "ns"), "ns");
+    let mut told = Vec::new();
+    for name in ["demo-0", "demo-1"] {
+        create(&mut alone, pod(name, &[]));
+        told.extend(pass(&mut alone, 2));
+        pods.create(&PostParams::default(), &typed(name)).await.expect("created");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    delete(&mut alone, "demo-0");
+    told.extend(pass(&mut alone, 60));
+    pods.delete("demo-0", &DeleteParams::default()).await.expect("deleted");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(lines(&cluster.take_told()), lines(&told));
+    let left = |world: &cocoon_operator::sim::world::World| get(world, "demo-1").cloned();
+    assert_eq!(cluster.with(|world| left(world)), left(&alone));
+    driver.abort();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watch_that_is_too_old_is_open_and_says_410() {
     let (cluster, driver) = driven(&[]);
     let pods: Api<Pod> = Api::namespaced(cluster.client("admin", "ns"), "ns");

@@ -33,7 +33,7 @@ impl Nodes {
             return;
         }
         let said = annotations(&pod.object);
-        if let Err(words) = self.may_run(&pod, &said) {
+        if let Err(words) = self.may_run(&pod) {
             self.event(site, uid, "Warning", "ProviderCreateFailed", &words);
             self.publish_failed_create(site, uid, &words);
             self.tell(site, &pod, &format!("cannot be made: {words}"));
@@ -58,7 +58,7 @@ impl Nodes {
     }
 
     /// Steps 1 and 2.
-    fn may_run(&self, pod: &Pod, said: &Annotations) -> Result<(), String> {
+    fn may_run(&self, pod: &Pod) -> Result<(), String> {
         if pod.vm.is_empty() {
             return Err(format!("pod {} has no annotation {}", pod.place(), keys::VM_NAME));
         }
@@ -68,7 +68,6 @@ impl Nodes {
         if !wanted.is_empty() && wanted != has {
             return Err(format!("snapshot class {wanted} of the pod is not the node's class {has}"));
         }
-        let _ = said;
         Ok(())
     }
 

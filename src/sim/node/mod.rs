@@ -22,6 +22,7 @@ use crate::core::contract::lifecycle::Lifecycle;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What an agent works on: the API server, the registry, and who is told about it.
@@ -97,7 +98,7 @@ struct Pod {
     /// The pod object is gone.
     object_gone: bool,
     /// The object as last seen: what a deletion goes by once it is gone.
-    object: Value,
+    object: Arc<Value>,
     tries: u32,
     /// What was last said, and whether the API server has taken it.
     lifecycle: Lifecycle,
