@@ -256,6 +256,9 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
         }
         Step::TooEarly(left) => Finding::of(&AWAIT_BUDGET, format!("{pod} disappeared lately"))
             .wait(format!("the next try of {pod}"), Some(left)),
+        Step::Exhausted(0) => {
+            Finding::of(&EXHAUSTED, format!("{pod} disappeared, and its rebuild history cannot be read")).stop()
+        }
         Step::Exhausted(count) => {
             let message = format!("pod {pod} disappeared or failed {count} times");
             Finding::of(&EXHAUSTED, message.clone())
