@@ -2,8 +2,10 @@
 
 mod agenda;
 pub mod faults;
+mod http;
 pub mod node;
 pub mod registry;
 pub mod scheduler;
+pub mod server;
 pub mod store;
 pub mod world;

@@ -144,6 +144,10 @@ impl Registry {
     pub fn get(&self, vm: &str, tag: &str) -> Option<&Snapshot> {
         self.tags.get(&(vm.to_owned(), tag.to_owned()))
     }
+    fn resolve(&self, vm: &str, reference: &str) -> Option<&Snapshot> {
+        let by_digest = || self.tags().find(|(repository, _, held)| *repository == vm && held.digest == reference);
+        self.get(vm, reference).or_else(|| by_digest().map(|(_, _, held)| held))
+    }
     /// Every tag: repository, tag, snapshot.
     pub fn tags(&self) -> impl Iterator<Item = (&str, &str, &Snapshot)> {
         self.tags.iter().map(|((vm, tag), snapshot)| (vm.as_str(), tag.as_str(), snapshot))
@@ -169,13 +173,15 @@ impl Registry {
             mood.remaining = mood.remaining.map(|left| left.saturating_sub(1));
             return mood.does.reply(verb);
         }
-        let Some(snapshot) = self.get(vm, tag) else { return refusal(verb, 404, "MANIFEST_UNKNOWN", None) };
+        let Some(snapshot) = self.resolve(vm, tag) else { return refusal(verb, 404, "MANIFEST_UNKNOWN", None) };
         match verb {
             Verb::RegistryDelete if digest.is_some_and(|digest| digest != snapshot.digest) => {
                 Reply::Reset { sent: false }
             }
             Verb::RegistryDelete => {
-                self.drop_tag(vm, tag);
+                // A delete by digest takes every tag of that digest.
+                let gone = |name: &str, held: &Snapshot| name == tag || held.digest == tag;
+                self.tags.retain(|(repository, name), held| repository != vm || !gone(name, held));
                 Reply::Http { status: 202, retry_after: None, body: Vec::new(), digest: None }
             }
             Verb::RegistryHead | Verb::RegistryGet => {

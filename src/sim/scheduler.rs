@@ -19,11 +19,19 @@ pub struct Scheduler {
 }
 
 /// What a node has left.
-struct Room<'a> {
-    node: &'a Value,
+struct Room {
+    node: Value,
     pods: i128,
     cpu: i128,
     memory: i128,
+}
+
+impl Room {
+    fn take(&mut self, pod: &Value) {
+        self.pods -= NANO;
+        self.cpu -= request(pod, "cpu");
+        self.memory -= request(pod, "memory");
+    }
 }
 
 impl Scheduler {
@@ -55,9 +63,15 @@ impl Scheduler {
             let version: u64 = meta(pod, "resourceVersion").parse().unwrap_or(0);
             (meta(pod, "creationTimestamp").to_owned(), version, meta(pod, "name").to_owned())
         });
+        let mut rooms = if waiting.is_empty() { Vec::new() } else { rooms(store) };
         for pod in waiting {
-            match place(store, &pod) {
-                Ok(node) => bind(store, told, &pod, &node),
+            match place(&rooms, &pod) {
+                Ok(at) => {
+                    let Some(room) = rooms.get_mut(at) else { continue };
+                    if bind(store, told, &pod, meta(&room.node, "name")) {
+                        room.take(&pod);
+                    }
+                }
                 Err(words) => refuse(store, told, &pod, &words),
             }
         }
@@ -76,16 +90,15 @@ fn finished(pod: &Value) -> bool {
     matches!(text(pod, "/status/phase"), "Failed" | "Succeeded")
 }
 
-/// The best node that fits: most preferred, then most room for pods, then by name.
-fn place(store: &Store, pod: &Value) -> Result<String, String> {
-    let rooms = rooms(store);
+/// The place of the best node that fits: most preferred, then most room for pods, then by name.
+fn place(rooms: &[Room], pod: &Value) -> Result<usize, String> {
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let mut may_preempt = 0_usize;
-    let mut fitting: Vec<(i64, i128, &str)> = Vec::new();
-    for room in &rooms {
+    let mut fitting: Vec<(i64, i128, usize)> = Vec::new();
+    for (at, room) in rooms.iter().enumerate() {
         let misfits = misfits(room, pod);
         if misfits.is_empty() {
-            fitting.push((-preference(room.node, pod), -room.pods, meta(room.node, "name")));
+            fitting.push((-preference(&room.node, pod), -room.pods, at));
         } else if misfits.iter().all(|(_, resource)| *resource) {
             may_preempt += 1;
         }
@@ -93,11 +106,8 @@ fn place(store: &Store, pod: &Value) -> Result<String, String> {
             *reasons.entry(words).or_insert(0) += 1;
         }
     }
-    fitting.sort_unstable();
-    match fitting.first() {
-        Some((_, _, name)) => Ok((*name).to_owned()),
-        None => Err(no_node(rooms.len(), &reasons, may_preempt)),
-    }
+    let best = fitting.into_iter().min();
+    best.map(|(_, _, at)| at).ok_or_else(|| no_node(rooms.len(), &reasons, may_preempt))
 }
 
 /// The scheduler's own words.
@@ -122,18 +132,17 @@ fn no_node(nodes: usize, reasons: &BTreeMap<String, usize>, may_preempt: usize) 
     )
 }
 
-fn rooms(store: &Store) -> Vec<Room<'_>> {
-    let mut rooms: BTreeMap<&str, Room<'_>> = BTreeMap::new();
+/// Every node by name, less what its pods have asked for.
+fn rooms(store: &Store) -> Vec<Room> {
+    let mut rooms: BTreeMap<String, Room> = BTreeMap::new();
     for node in store.objects("nodes", None) {
         let of = |resource: &str| amount(node.pointer(&format!("/status/allocatable/{resource}")));
-        let room = Room { node, pods: of("pods"), cpu: of("cpu"), memory: of("memory") };
-        rooms.insert(meta(node, "name"), room);
+        let room = Room { node: node.clone(), pods: of("pods"), cpu: of("cpu"), memory: of("memory") };
+        rooms.insert(meta(node, "name").to_owned(), room);
     }
     for pod in store.objects("pods", None).filter(|pod| !finished(pod)) {
         if let Some(room) = rooms.get_mut(text(pod, "/spec/nodeName")) {
-            room.pods -= NANO;
-            room.cpu -= request(pod, "cpu");
-            room.memory -= request(pod, "memory");
+            room.take(pod);
         }
     }
     rooms.into_values().collect()
@@ -152,15 +161,15 @@ fn request(pod: &Value, resource: &str) -> i128 {
 }
 
 /// Why a pod does not fit, as the first plugin that refuses says it; whether it is for want of resources.
-fn misfits(room: &Room<'_>, pod: &Value) -> Vec<(String, bool)> {
+fn misfits(room: &Room, pod: &Value) -> Vec<(String, bool)> {
     if room.node.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true) {
         return vec![("node(s) were unschedulable".to_owned(), false)];
     }
-    if let Some(taint) = untolerated(room.node, pod) {
+    if let Some(taint) = untolerated(&room.node, pod) {
         let shown = format!("{{{}: {}}}", text(taint, "/key"), text(taint, "/value"));
         return vec![(format!("node(s) had untolerated taint {shown}"), false)];
     }
-    if !selected(room.node, pod) || !required(room.node, pod) {
+    if !selected(&room.node, pod) || !required(&room.node, pod) {
         return vec![("node(s) didn't match Pod's node affinity/selector".to_owned(), false)];
     }
     let mut short = Vec::new();
@@ -249,15 +258,17 @@ fn tell(store: &Store, told: &mut Vec<Told>, pod: &Value, text: String) {
     told.push(Told { at: store.now(), actor: "scheduler".to_owned(), object, text });
 }
 
-fn bind(store: &mut Store, told: &mut Vec<Told>, pod: &Value, node: &str) {
+fn bind(store: &mut Store, told: &mut Vec<Told>, pod: &Value, node: &str) -> bool {
     let body = json!({
         "apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta(pod, "name"), "uid": meta(pod, "uid")},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     });
     let request = Request::new(Method::Post, format!("{}/binding", path(pod))).with_body(JSON, body);
-    if store.handle_as(USER, &request).is_success() {
+    let bound = store.handle_as(USER, &request).is_success();
+    if bound {
         tell(store, told, pod, format!("{} is bound to {node}", meta(pod, "name")));
     }
+    bound
 }
 
 fn refuse(store: &mut Store, told: &mut Vec<Told>, pod: &Value, words: &str) {

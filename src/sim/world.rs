@@ -259,7 +259,7 @@ impl World {
     }
 }
 
-/// A controller's write in words; what is of no interest to a story is left out.
+/// A controller's write in words; what is of no interest to a story is left out, and so is a mark on what goes at once.
 fn tell(ran: &Ran, key: &super::store::Key, change: Change) -> Option<Told> {
     let kind = match key.resource.as_str() {
         "pods" => "",
@@ -269,6 +269,9 @@ fn tell(ran: &Ran, key: &super::store::Key, change: Change) -> Option<Told> {
         _ => return None,
     };
     let becomes = match change {
+        Change::Marked if ran.changes.iter().any(|(other, then)| other == key && *then == Change::Removed) => {
+            return None;
+        }
         Change::Marked => "is marked for deletion",
         Change::Removed => "is removed",
         Change::Written => return None,

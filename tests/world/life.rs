@@ -105,7 +105,7 @@ fn a_deleted_pod_leaves_latest_as_its_policy_has_it() {
         assert!(is_ready(&world, name), "{:?}", reply.value());
         delete(&mut world, name);
         let told = lines(&pass(&mut world, 5));
-        assert_eq!(get(&world, name).is_some(), true, "held: {told:?}");
+        assert!(get(&world, name).is_some(), "held: {told:?}");
         pass(&mut world, 20);
         assert_eq!(world.registry.get(&format!("vk-ns-{name}"), "latest").is_some(), leaves, "{policy}");
         assert_eq!(world.nodes.vms().count(), 0);
@@ -328,4 +328,146 @@ fn an_edited_id_is_written_back_on_the_next_round() {
     assert_eq!(annotation(&world, "demo-0", "vm.cocoonstack.io/id"), "mine");
     pass(&mut world, 30);
     assert_eq!(annotation(&world, "demo-0", "vm.cocoonstack.io/id"), id);
+}
+
+#[test]
+fn a_vm_that_cannot_be_stopped_keeps_its_pod_terminating() {
+    let mut world = world(&["node-a"]);
+    world.nodes.inject(Injection::new(Step::Remove, Effect::Fails("busy".to_owned())));
+    create(&mut world, pod("demo-0", &[]));
+    pass(&mut world, 20);
+    delete(&mut world, "demo-0");
+    pass(&mut world, 60);
+    assert!(get(&world, "demo-0").is_some());
+    pass(&mut world, 7200);
+    assert_eq!(world.next_due(), None, "given up after so many tries");
+    world.nodes.heal();
+    pass(&mut world, 1);
+    assert!(get(&world, "demo-0").is_none());
+}
+
+#[test]
+fn what_hangs_goes_on_when_it_is_healed() {
+    let mut world = world(&["node-a"]);
+    world.nodes.inject(Injection::new(Step::Clone, Effect::Hangs).for_vm("vk-ns-demo-0"));
+    create(&mut world, pod("demo-0", &[]));
+    pass(&mut world, 3600);
+    assert_eq!((state(&world, "demo-0"), world.next_due()), ("creating", None));
+    world.nodes.heal();
+    pass(&mut world, 10);
+    assert_eq!(state(&world, "demo-0"), "ready");
+}
+
+#[test]
+fn a_pod_taken_away_by_force_leaves_its_vm_to_be_removed_before_the_next_of_its_name() {
+    let mut world = world(&["node-a"]);
+    create(&mut world, pod("demo-0", &[("cocoonset.cocoonstack.io/snapshot-policy", "always")]));
+    pass(&mut world, 20);
+    let force = cocoon_operator::core::wire::Request::new(
+        cocoon_operator::core::wire::Method::Delete,
+        "/api/v1/namespaces/ns/pods/demo-0",
+    )
+    .with_body("application/json", json!({"gracePeriodSeconds": 0}));
+    assert_eq!(status_of(&world.api("admin", &force)), 200);
+    assert!(get(&world, "demo-0").is_none());
+    create(&mut world, pod("demo-0", &[]));
+    let told = lines(&pass(&mut world, 30));
+    assert_eq!(
+        told,
+        [
+            "+20 node-a: demo-0 is being saved",
+            "+20 scheduler: demo-0 is bound to node-a",
+            "+30 node-a: demo-0 is pushed as latest",
+            "+31 node-a: demo-0 is gone",
+            "+31 node-a: demo-0 is cloned",
+            "+34 node-a: demo-0 runs",
+            "+34.6 node-a: demo-0 is ready",
+        ]
+    );
+    assert!(is_ready(&world, "demo-0"));
+}
+
+#[test]
+fn windows_is_set_up_before_it_is_ready() {
+    let mut world = world(&["node-a"]);
+    create(&mut world, pod("demo-0", &[("cocoonset.cocoonstack.io/os", "windows")]));
+    let note = "vm.cocoonstack.io/post-clone-state";
+    pass(&mut world, 5);
+    assert_eq!((annotation(&world, "demo-0", note), state(&world, "demo-0")), ("running", "creating"));
+    assert_eq!(get(&world, "demo-0").expect("the pod")["status"]["phase"], "Running", "live long before it is ready");
+    pass(&mut world, 10);
+    assert_eq!((annotation(&world, "demo-0", note), state(&world, "demo-0")), ("done", "ready"));
+}
+
+#[test]
+fn a_plain_boot_is_ready_at_once_and_only_the_first_pulls_its_image() {
+    let mut world = world(&["node-a"]);
+    world.nodes.settings_mut().timings.pull = Duration::from_secs(30);
+    create(&mut world, pod("a", &[("cocoonset.cocoonstack.io/mode", "run")]));
+    pass(&mut world, 32);
+    assert_eq!(state(&world, "a"), "creating");
+    let told = lines(&pass(&mut world, 1));
+    assert_eq!(told, ["+33 node-a: a runs", "+33 node-a: a is ready"]);
+    create(&mut world, pod("b", &[("cocoonset.cocoonstack.io/mode", "run")]));
+    pass(&mut world, 3);
+    assert_eq!(state(&world, "b"), "ready");
+    create(&mut world, pod("c", &[("cocoonset.cocoonstack.io/force-pull", "true")]));
+    pass(&mut world, 20);
+    assert_eq!(state(&world, "c"), "creating");
+}
+
+#[test]
+fn everything_can_go_faster() {
+    let mut world = world(&["node-a"]);
+    world.nodes.settings_mut().speed = 10.0;
+    create(&mut world, pod("demo-0", &[]));
+    assert_eq!(lines(&pass(&mut world, 1)).last().map(String::as_str), Some("+0.36 node-a: demo-0 is ready"));
+}
+
+#[test]
+fn an_old_release_does_not_look_for_a_leftover_tag() {
+    let mut world = world(&["node-a"]);
+    world.nodes.settings_mut().evidence_check = false;
+    world.registry.push("vk-ns-demo-0", "hibernate", Some("another"));
+    create(&mut world, pod("demo-0", &[]));
+    pass(&mut world, 10);
+    assert_eq!(state(&world, "demo-0"), "ready");
+}
+
+#[test]
+fn a_state_that_the_api_server_did_not_take_is_said_again() {
+    use cocoon_operator::sim::store::{Match, Refusal, Rule};
+    let mut world = world(&["node-a"]);
+    create(&mut world, pod("demo-0", &[]));
+    pass(&mut world, 3);
+    let when = Match { verbs: vec!["patch".to_owned()], resource: Some("pods".to_owned()), ..Match::default() };
+    world.store.add_rule(Rule::new(when, Refusal::TooManyRequests(Duration::from_secs(1))));
+    pass(&mut world, 1);
+    assert_eq!(state(&world, "demo-0"), "creating");
+    assert!(is_ready(&world, "demo-0"), "the status has another door");
+    world.store.clear_rules();
+    pass(&mut world, 30);
+    assert_eq!(state(&world, "demo-0"), "ready");
+    assert_eq!(
+        annotation(&world, "demo-0", "vm.cocoonstack.io/ip"),
+        world.nodes.vm("node-a", "vk-ns-demo-0").expect("a VM").ip
+    );
+}
+
+#[test]
+fn nothing_is_lost_when_the_log_is_compacted_between_two_looks() {
+    let mut world = world(&["node-a"]);
+    create(&mut world, pod("a", &[]));
+    pass(&mut world, 20);
+    create(&mut world, pod("b", &[]));
+    let force = cocoon_operator::core::wire::Request::new(
+        cocoon_operator::core::wire::Method::Delete,
+        "/api/v1/namespaces/ns/pods/a",
+    )
+    .with_body("application/json", json!({"gracePeriodSeconds": 0}));
+    world.api("admin", &force);
+    world.store.compact(world.store.version());
+    pass(&mut world, 20);
+    assert!(is_ready(&world, "b"));
+    assert_eq!(world.nodes.vms().count(), 1);
 }

@@ -1,4 +1,7 @@
-//! The embedded cluster as a whole: VMs, scheduler, lost nodes, deletion, forks.
+//! The embedded cluster as a whole: VMs, scheduler, lost nodes, deletion, forks, faults, and all of it behind HTTP.
 
+mod faults;
 mod life;
+mod nodes;
+mod served;
 mod setup;

@@ -6,13 +6,14 @@ use crate::core::wire::{Reply, Verb};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The answer of this name, or none where this verb can never be answered so. Names are those of the classes, and:
+/// The answer of this name, or none where this verb can never be answered so. Names are those of the classes.
+/// The object is named `name` or `namespace/name`. Further names of answers:
 /// `WebhookDenied`, `WebhookUnreachable`, `JsonPatchTest`, `500`, `503`, `504`, `429`, `TimedOut`, `Reset`, `NotSent`.
 pub fn answer(name: &str, verb: Verb, kind: &str, object: &str) -> Option<Reply> {
     if let Some(class) = Class::ALL.iter().find(|class| class.name() == name) {
         return reply_of_class(*class, verb, kind, object);
     }
-    let at = At { verb, kind, object };
+    let at = At::new(verb, kind, object);
     Some(match name {
         "WebhookDenied" if verb.writes() => at.webhook_denied(),
         "WebhookUnreachable" if verb.writes() => at.webhook_unreachable(),
@@ -30,17 +31,22 @@ pub fn answer(name: &str, verb: Verb, kind: &str, object: &str) -> Option<Reply>
 
 /// An answer that the classifier reads as exactly this class, or none where this verb can never get it.
 pub fn reply_of_class(class: Class, verb: Verb, kind: &str, object: &str) -> Option<Reply> {
-    let at = At { verb, kind, object };
-    if verb.is_registry() { registry(class, verb) } else { at.api(class) }
+    if verb.is_registry() { registry(class, verb) } else { At::new(verb, kind, object).api(class) }
 }
 
 struct At<'a> {
     verb: Verb,
     kind: &'a str,
+    namespace: &'a str,
     object: &'a str,
 }
 
-impl At<'_> {
+impl<'a> At<'a> {
+    fn new(verb: Verb, kind: &'a str, object: &'a str) -> Self {
+        let (namespace, object) = object.split_once('/').unwrap_or(("ns", object));
+        Self { verb, kind, namespace, object }
+    }
+
     fn api(&self, class: Class) -> Option<Reply> {
         let (create, named) =
             (self.verb == Verb::Create, !matches!(self.verb, Verb::List | Verb::Watch | Verb::Create));
@@ -54,7 +60,7 @@ impl At<'_> {
             Class::AlreadyExists if create => self.already_exists(""),
             Class::AlreadyExistsTerminating if create => self.already_exists("object is being deleted: "),
             Class::NotFound if named => self.not_found(),
-            Class::NamespaceNotFound if create => namespace_not_found(),
+            Class::NamespaceNotFound if create => self.namespace_not_found(),
             Class::NotServed => text(404, "404 page not found\n"),
             Class::NamespaceTerminating if create => self.namespace_terminating(),
             Class::QuotaExceeded if create => {
@@ -160,20 +166,25 @@ impl At<'_> {
         say(403, "Forbidden", &message, Some(details))
     }
     fn namespace_terminating(&self) -> Reply {
-        let ground = "unable to create new content in namespace ns because it is being terminated";
-        let cause = json!({
-            "reason": "NamespaceTerminating", "message": "namespace ns is being terminated", "field": "metadata.namespace",
-        });
-        self.forbidden(ground, vec![cause])
+        let terminates = format!("namespace {} is being terminated", self.namespace);
+        let ground =
+            format!("unable to create new content in namespace {} because it is being terminated", self.namespace);
+        let cause = json!({"reason": "NamespaceTerminating", "message": terminates, "field": "metadata.namespace"});
+        self.forbidden(&ground, vec![cause])
+    }
+    fn namespace_not_found(&self) -> Reply {
+        let message = format!("namespaces \"{}\" not found", self.namespace);
+        say(404, "NotFound", &message, Some(json!({"name": self.namespace, "kind": "namespaces"})))
     }
     fn rbac(&self) -> Reply {
         let user = super::super::world::OPERATOR;
         self.forbidden(
             &format!(
-                "User \"{user}\" cannot {} resource \"{}\" in API group \"{}\" in the namespace \"ns\"",
+                "User \"{user}\" cannot {} resource \"{}\" in API group \"{}\" in the namespace \"{}\"",
                 self.verb.label(),
                 self.kind,
-                self.group()
+                self.group(),
+                self.namespace
             ),
             Vec::new(),
         )
@@ -215,10 +226,6 @@ fn say(code: u16, reason: &str, message: &str, details: Option<Value>) -> Reply 
 
 fn text(status: u16, body: &str) -> Reply {
     Reply::Http { status, retry_after: None, body: body.as_bytes().to_vec(), digest: None }
-}
-
-fn namespace_not_found() -> Reply {
-    say(404, "NotFound", "namespaces \"ns\" not found", Some(json!({"name": "ns", "kind": "namespaces"})))
 }
 
 fn json_patch_test() -> Reply {

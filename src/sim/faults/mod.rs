@@ -18,7 +18,7 @@ pub struct Pattern {
     pub verb: Option<Verb>,
     /// `pods`, `cocoonsets`, `cocoonsets/status`, `snapshots`. Without a subresource it fits the object itself only.
     pub kind: Option<String>,
-    /// The object's name; for snapshots `<vm>:<tag>`. A `*` at its end fits any rest.
+    /// The object's name, or `namespace/name`; for snapshots `<vm>:<tag>`. A `*` at its end fits any rest.
     pub name: Option<String>,
 }
 
@@ -42,10 +42,19 @@ impl Pattern {
         self.user.as_deref().is_none_or(|want| want == user)
             && self.verb.is_none_or(|want| want == about.verb)
             && self.kind.as_deref().is_none_or(|want| want == about.kind)
-            && self.name.as_deref().is_none_or(|want| match want.strip_suffix('*') {
-                Some(start) => about.name.starts_with(start),
-                None => want == about.name,
-            })
+            && self.name.as_deref().is_none_or(|want| fits_name(want, about))
+    }
+}
+
+fn fits_name(want: &str, about: &About) -> bool {
+    let name = match want.split_once('/') {
+        Some((namespace, _)) if namespace != about.namespace => return false,
+        Some((_, name)) => name,
+        None => want,
+    };
+    match name.strip_suffix('*') {
+        Some(start) => about.name.starts_with(start),
+        None => name == about.name,
     }
 }
 
@@ -125,7 +134,8 @@ impl Fault {
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     faults: Vec<Fault>,
-    counts: BTreeMap<(String, Verb, String, String), u64>,
+    /// By user and what the request was about.
+    counts: BTreeMap<(String, About), u64>,
 }
 
 impl Faults {
@@ -143,20 +153,16 @@ impl Faults {
     }
     /// How often this user made this request; an absent part sums over all.
     pub fn count(&self, pattern: &Pattern) -> u64 {
-        let fits = |(user, verb, kind, name): &(String, Verb, String, String)| {
-            let about = About { verb: *verb, kind: kind.clone(), namespace: String::new(), name: name.clone() };
-            pattern.fits(user, &about)
-        };
-        self.counts.iter().filter(|(key, _)| fits(key)).map(|(_, count)| count).sum()
+        let fitting = self.counts.iter().filter(|((user, about), _)| pattern.fits(user, about));
+        fitting.map(|(_, count)| count).sum()
     }
-    /// Every request made so far: user, verb, kind, name, how often.
-    pub fn counts(&self) -> impl Iterator<Item = (&str, Verb, &str, &str, u64)> {
-        self.counts.iter().map(|((user, verb, kind, name), n)| (user.as_str(), *verb, kind.as_str(), name.as_str(), *n))
+    /// Every request made so far: by whom, about what, how often.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, &About, u64)> {
+        self.counts.iter().map(|((user, about), count)| (user.as_str(), about, *count))
     }
     /// Counts one request, and says what it meets.
     pub fn meet(&mut self, user: &str, about: &About) -> Option<What> {
-        let key = (user.to_owned(), about.verb, about.kind.clone(), about.name.clone());
-        let count = self.counts.entry(key).or_insert(0);
+        let count = self.counts.entry((user.to_owned(), about.clone())).or_insert(0);
         *count = count.saturating_add(1);
         let mut met = None;
         for fault in self.faults.iter_mut().filter(|fault| fault.matches.fits(user, about)) {

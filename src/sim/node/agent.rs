@@ -6,6 +6,7 @@ use crate::core::contract::{keys, text as annotation};
 use crate::sim::store::objects::{is_deleting, meta, text};
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 impl Nodes {
     /// The next step with this pod.
@@ -87,8 +88,13 @@ impl Nodes {
             return;
         }
         held.up = true;
-        let pods: Vec<Value> =
-            site.store.objects("pods", None).filter(|pod| text(pod, "/spec/nodeName") == node).cloned().collect();
+        let pods: Vec<Arc<Value>> = site
+            .store
+            .objects("pods", None)
+            .filter(|pod| text(pod, "/spec/nodeName") == node)
+            .cloned()
+            .map(Arc::new)
+            .collect();
         let mut claimed = BTreeSet::new();
         for pod in &pods {
             let finished = matches!(text(pod, "/status/phase"), "Failed" | "Succeeded");

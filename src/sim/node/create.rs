@@ -12,7 +12,7 @@ use crate::sim::store::objects::text;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The first pause after a failed create; it doubles up to the longest.
+/// The first pause after a failure; it doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
@@ -33,7 +33,7 @@ impl Nodes {
             return;
         }
         let said = annotations(&pod.object);
-        if let Err(words) = self.may_run(&pod, &said) {
+        if let Err(words) = self.may_run(&pod) {
             self.event(site, uid, "Warning", "ProviderCreateFailed", &words);
             self.publish_failed_create(site, uid, &words);
             self.tell(site, &pod, &format!("cannot be made: {words}"));
@@ -58,7 +58,7 @@ impl Nodes {
     }
 
     /// Steps 1 and 2.
-    fn may_run(&self, pod: &Pod, said: &Annotations) -> Result<(), String> {
+    fn may_run(&self, pod: &Pod) -> Result<(), String> {
         if pod.vm.is_empty() {
             return Err(format!("pod {} has no annotation {}", pod.place(), keys::VM_NAME));
         }
@@ -68,7 +68,6 @@ impl Nodes {
         if !wanted.is_empty() && wanted != has {
             return Err(format!("snapshot class {wanted} of the pod is not the node's class {has}"));
         }
-        let _ = said;
         Ok(())
     }
 
@@ -343,11 +342,15 @@ impl Nodes {
         pod.stage = Stage::Waiting;
         pod.tries = pod.tries.saturating_add(1);
         if pod.tries < most {
-            let doubled = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(pod.tries - 1));
-            let work = Work::Pod(uid.to_owned());
-            self.agenda.plan(work, later(self.now, doubled.min(LONGEST_PAUSE)));
+            let after = pause(pod.tries);
+            self.agenda.plan(Work::Pod(uid.to_owned()), later(self.now, after));
         }
     }
+}
+
+/// The pause after so many failures.
+pub(super) fn pause(failures: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(LONGEST_PAUSE)
 }
 
 /// The local snapshot that forks of this VM are cloned from.

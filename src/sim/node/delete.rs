@@ -1,8 +1,8 @@
 //! Delete: a snapshot where the policy wants one, then the VM goes, then the object (node-agent.md 5).
 
-use super::create::{fork_snapshot, owning_set};
+use super::create::{fork_snapshot, owning_set, pause};
 use super::report::annotations;
-use super::{Nodes, Site, Stage, Step};
+use super::{Nodes, Site, Stage, Step, Work, later};
 use crate::core::api::words::SnapshotPolicy;
 use crate::core::contract::names::{RoleWord, leaves_latest};
 use crate::core::contract::{flag, keys, text as annotation};
@@ -26,6 +26,9 @@ impl Nodes {
                 self.tell(site, &pod, "stops");
             }
             steps.push_back(Step::Remove);
+        }
+        if let Some(pod) = self.pods.get_mut(uid) {
+            pod.tries = 0;
         }
         self.enter(site, uid, Stage::Leaving { steps });
     }
@@ -54,11 +57,22 @@ impl Nodes {
             }
             (Step::Remove, Some(words)) => {
                 self.tell(site, &pod, &format!("could not be stopped: {words}"));
-                return self.plan_step(uid, Step::Remove);
+                return self.remove_later(uid);
             }
             _ => {}
         }
         self.next_step(site, uid);
+    }
+
+    /// Tries again to remove the VM, after a growing pause and so many times; the pod stays Terminating.
+    fn remove_later(&mut self, uid: &str) {
+        let most = self.settings.create_tries;
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        pod.tries = pod.tries.saturating_add(1);
+        if pod.tries < most {
+            let after = pause(pod.tries);
+            self.agenda.plan(Work::Pod(uid.to_owned()), later(self.now, after));
+        }
     }
 
     /// The VM is gone: so are its local snapshots, and last the object.

@@ -9,6 +9,7 @@ use crate::sim::store::{WatchEvent, WatchKind};
 use jiff::SignedDuration;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// When drift is first looked for after a pod's start, and how often then; seconds.
 const FIRST_ROUND: i64 = 10;
@@ -27,9 +28,9 @@ impl Nodes {
 
     /// Lists all pods, after the changes since the last look are no longer known.
     pub(in crate::sim) fn list_again(&mut self, site: &mut Site<'_>) {
-        let all: Vec<Value> = site.store.objects("pods", None).cloned().collect();
+        let all: Vec<Arc<Value>> = site.store.objects("pods", None).cloned().map(Arc::new).collect();
         let here: BTreeSet<&str> = all.iter().map(|pod| meta(pod, "uid")).collect();
-        let gone: Vec<Value> =
+        let gone: Vec<Arc<Value>> =
             self.pods.values().filter(|pod| !here.contains(pod.uid.as_str())).map(|pod| pod.object.clone()).collect();
         for pod in &gone {
             self.hear(site, pod, true);
@@ -45,12 +46,15 @@ impl Nodes {
         self.nodes.get(text(pod, "/spec/nodeName")).is_some_and(|node| node.up)
     }
 
-    fn hear(&mut self, site: &mut Site<'_>, object: &Value, gone: bool) {
+    fn hear(&mut self, site: &mut Site<'_>, object: &Arc<Value>, gone: bool) {
         let uid = meta(object, "uid").to_owned();
         match (self.pods.contains_key(&uid), gone) {
             (false, true) => {}
             (false, false) => {
-                if !matches!(text(object, "/status/phase"), "Failed" | "Succeeded") || is_deleting(object) {
+                // A change that this agent made itself, of a pod that is gone by now, is no news.
+                let here = site.store.by_uid(&uid).is_some();
+                let finished = matches!(text(object, "/status/phase"), "Failed" | "Succeeded");
+                if here && (!finished || is_deleting(object)) {
                     self.take_up(object);
                     self.changed(site, &uid, object, false);
                 }
@@ -60,7 +64,7 @@ impl Nodes {
     }
 
     /// A pod that this agent did not know.
-    pub(super) fn take_up(&mut self, object: &Value) {
+    pub(super) fn take_up(&mut self, object: &Arc<Value>) {
         let said = annotations(object);
         let uid = meta(object, "uid").to_owned();
         let pod = Pod {
@@ -74,7 +78,7 @@ impl Nodes {
             has_vm: false,
             leaving: false,
             object_gone: false,
-            object: object.clone(),
+            object: Arc::clone(object),
             tries: 0,
             // What an agent before this one has said is not lowered.
             lifecycle: Lifecycle {
@@ -94,11 +98,16 @@ impl Nodes {
     }
 
     /// A pod that is known has changed, or its object is gone.
-    fn changed(&mut self, site: &mut Site<'_>, uid: &str, object: &Value, gone: bool) {
+    fn changed(&mut self, site: &mut Site<'_>, uid: &str, object: &Arc<Value>, gone: bool) {
         let now = self.now;
         let Some(pod) = self.pods.get_mut(uid) else { return };
-        pod.object = object.clone();
+        pod.object = Arc::clone(object);
         pod.object_gone |= gone;
+        if !pod.has_vm && !pod.is_busy() {
+            let said = annotations(object);
+            pod.vm = annotation(&said, keys::VM_NAME).to_owned();
+            pod.managed = flag(&said, keys::MANAGED);
+        }
         if gone || is_deleting(object) {
             pod.leaving = true;
             if !pod.is_busy() {

@@ -22,6 +22,7 @@ use crate::core::contract::lifecycle::Lifecycle;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What an agent works on: the API server, the registry, and who is told about it.
@@ -97,7 +98,7 @@ struct Pod {
     /// The pod object is gone.
     object_gone: bool,
     /// The object as last seen: what a deletion goes by once it is gone.
-    object: Value,
+    object: Arc<Value>,
     tries: u32,
     /// What was last said, and whether the API server has taken it.
     lifecycle: Lifecycle,
@@ -249,26 +250,24 @@ impl Nodes {
 
     /// The work with this pod that is planned for the next time: after a step's duration, or never if it hangs.
     fn plan_step(&mut self, uid: &str, step: Step) {
-        let Some(pod) = self.pods.get(uid) else { return };
-        let special = self
-            .injections
-            .iter_mut()
-            .rev()
-            .find(|one| matches!(one.effect, Effect::Takes(_) | Effect::Hangs) && one.fits(pod, step));
-        let takes = match special {
-            Some(one) => {
-                one.used();
-                match &one.effect {
-                    Effect::Takes(duration) => Some(self.settings.scaled(*duration)),
-                    Effect::Hangs | Effect::Fails(_) => None,
-                }
-            }
-            None => Some(self.settings.scaled(self.settings.timings.of(step))),
-        };
         let work = Work::Pod(uid.to_owned());
-        match takes {
+        match self.duration(uid, step) {
             Some(duration) => self.agenda.plan(work, later(self.now, duration)),
             None => self.agenda.cancel(&work),
+        }
+    }
+
+    /// How long this step takes with this pod; none if it hangs.
+    fn duration(&mut self, uid: &str, step: Step) -> Option<Duration> {
+        let pod = self.pods.get(uid)?;
+        let special = |one: &Injection| matches!(one.effect, Effect::Takes(_) | Effect::Hangs) && one.fits(pod, step);
+        let Some(injection) = self.injections.iter_mut().rev().find(|one| special(one)) else {
+            return Some(self.settings.scaled(self.settings.timings.of(step)));
+        };
+        injection.used();
+        match &injection.effect {
+            Effect::Takes(duration) => Some(self.settings.scaled(*duration)),
+            Effect::Hangs | Effect::Fails(_) => None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// One step of the node agent's work that takes time and can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// Looks for a leftover `hibernate` tag (node-agent.md 2, 5a).
+    /// Looks for a leftover `hibernate` tag (node-agent.md 2, 5a): at once, so that it can only fail.
     Evidence,
     /// Fetches image or snapshot to the node.
     Pull,
@@ -103,7 +103,7 @@ pub struct Settings {
     pub forgets_unmanaged: bool,
     /// VMs without pods at the agent's start.
     pub strays: Strays,
-    /// How often a failed create is tried in all.
+    /// How often a create or a removal that fails is tried in all.
     pub create_tries: u32,
 }
 

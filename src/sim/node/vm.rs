@@ -154,8 +154,9 @@ impl Nodes {
             pod.restarted = Some(now);
             pod.probe_ok = false;
         }
-        let after = self.settings.scaled(self.settings.timings.of(Step::Restart));
-        self.agenda.plan(Work::Restarted(uid.to_owned()), later(now, after));
+        if let Some(after) = self.duration(uid, Step::Restart) {
+            self.agenda.plan(Work::Restarted(uid.to_owned()), later(now, after));
+        }
     }
 
     /// A guest that was started again is up, or not.

@@ -23,7 +23,7 @@ pub(super) struct Target {
 }
 
 /// What a request is about, for those who count and tell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct About {
     /// What it wants.
     pub verb: Verb,

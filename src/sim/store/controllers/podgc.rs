@@ -18,6 +18,9 @@ impl Store {
         if entry.key.resource == "nodes" {
             if entry.after.is_none() {
                 self.schedule(Work::LostNode(entry.key.name.clone()), SignedDuration::from_secs(QUARANTINE));
+            } else if entry.after.as_ref().is_some_and(|node| is_out_of_service(node)) {
+                let at = self.round(self.now, PERIOD);
+                self.due.add(Work::PodSweep, at);
             }
             return;
         }
@@ -52,9 +55,13 @@ impl Store {
         }
     }
 
-    /// Fails and deletes terminating pods that were never bound; what holds them are finalizers.
+    /// Fails and deletes terminating pods that were never bound (what holds them are finalizers), and the pods of nodes
+    /// that a person has taken out of service.
     pub(super) fn sweep_unbound_pods(&mut self) {
-        let stuck = |pod: &Value| is_deleting(pod) && text(pod, "/spec/nodeName").is_empty();
+        let stuck = |pod: &Value| match text(pod, "/spec/nodeName") {
+            "" => is_deleting(pod),
+            node => self.get("nodes", "", node).is_some_and(is_out_of_service),
+        };
         let keys: Vec<Key> =
             self.entries("pods", None).filter(|(_, pod)| stuck(pod)).map(|(key, _)| key.clone()).collect();
         for key in keys {
@@ -77,4 +84,12 @@ impl Store {
             self.delete_object(&resource, key, &Options::with_grace(0)).ok();
         }
     }
+}
+
+/// True for a node that is not ready and bears the taint by which a person says that nothing runs there any more.
+fn is_out_of_service(node: &Value) -> bool {
+    let list = |pointer: &str| node.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let ready = |one: &Value| text(one, "/type") == "Ready" && text(one, "/status") == "True";
+    list("/spec/taints").iter().any(|taint| text(taint, "/key") == "node.kubernetes.io/out-of-service")
+        && !list("/status/conditions").iter().any(ready)
 }
