@@ -59,8 +59,7 @@ pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate
         }
         Standing::TooEarly(left) => {
             let finding = Finding::of(&BACK_OFF, format!("{} failed again: {why}", pod.name));
-            rebuilding(finding, pod, budget::count(seen, &seat.role))
-                .wait(format!("the next rebuild of {}", pod.name), Some(left))
+            while_rebuilt(seen, seat, finding.wait(format!("the next rebuild of {}", pod.name), Some(left)))
         }
         Standing::Due => rebuild(seen, seat, pod, &why),
         Standing::Exhausted(0) => Finding::of(&HISTORY_UNREADABLE, format!("{} failed: {why}", pod.name)).stop(),
@@ -71,16 +70,19 @@ pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate
 /// Waits for a pod to be Ready. One that was rebuilt is degraded until then, whatever the node agent tries meanwhile: a
 /// condition that came and went with each try would be an event each time.
 pub fn await_ready(seen: &Observed, seat: &Seat, pod: &PodFacts, rule: &Rule) -> Finding {
-    let finding =
-        Finding::of(rule, format!("{} is not Ready", pod.name)).wait(format!("{} to be Ready", pod.name), None);
-    match budget::count(seen, &seat.role) {
-        0 => finding,
-        count => rebuilding(finding, pod, count),
-    }
+    let finding = Finding::of(rule, format!("{} is not Ready", pod.name));
+    while_rebuilt(seen, seat, finding.wait(format!("{} to be Ready", pod.name), None))
 }
 
-fn rebuilding(finding: Finding, pod: &PodFacts, count: u32) -> Finding {
-    finding.trouble("Rebuilding", format!("pod {} was rebuilt, {count} of {} times", pod.name, budget::MOST))
+/// The same for whatever else a seat waits for between its rebuild and being Ready.
+pub fn while_rebuilt(seen: &Observed, seat: &Seat, finding: Finding) -> Finding {
+    match budget::count(seen, &seat.role) {
+        0 => finding,
+        count => {
+            let message = format!("pod {} was rebuilt, {count} of {} times", seat.pod, budget::MOST);
+            finding.trouble("Rebuilding", message)
+        }
+    }
 }
 
 fn rebuild(seen: &Observed, seat: &Seat, pod: &PodFacts, why: &str) -> Finding {
