@@ -46,8 +46,10 @@ crds: setup ## Write crds/ from the Rust types
 	@out=crds && mkdir -p "$$out" && $(BIN) crds > "$$out/.all" && rm -f "$$out"/*.yaml && \
 	$(SPLIT) "$$out/.all" && rm "$$out/.all" && ls "$$out"
 
-docs: setup ## Write docs/rules.md from the rules
+docs: setup ## Write docs/rules.md from the rules, and which story shows which
 	mkdir -p docs
+	$(BIN) rules --index tests/golden > src/cli/stories.txt.new
+	mv src/cli/stories.txt.new src/cli/stories.txt
 	$(BIN) rules --markdown > docs/rules.md.new
 	mv docs/rules.md.new docs/rules.md
 

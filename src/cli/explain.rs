@@ -4,10 +4,10 @@ use super::observation::{Given, Tag};
 use super::paint::Paint;
 use super::stream::Stream;
 use super::{Failure, Format, Report, told};
-use crate::core::action::{Attempt, Subject};
+use crate::core::action::{ActionKind, Attempt, Subject};
 use crate::core::cocoonset::observed::Observed;
 use crate::core::contract::keys;
-use crate::core::contract::names::is_of_set;
+use crate::core::contract::names::{is_of_set, vm_prefix};
 use crate::core::control::kinds::Kind;
 use crate::core::control::view::View;
 use crate::core::control::wake::Key;
@@ -15,9 +15,12 @@ use crate::core::decide::{self, Observation};
 use crate::core::decision::Decision;
 use crate::core::fact::Fact;
 use crate::core::hibernation;
+use crate::core::meta;
 use crate::core::outcome::Outcome;
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// `explain`.
 #[derive(Debug, clap::Args)]
@@ -71,7 +74,7 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
         }
     }
     match args.output {
-        Format::Json => super::json(&Value::Array(all.iter().map(Explained::to_json).collect())),
+        Format::Json => super::json(&all.iter().map(Explained::element).collect::<Vec<_>>()),
         Format::Text => Ok(Report::of(told::tell(&all, stream.now, Paint::for_stdout()))),
     }
 }
@@ -99,7 +102,7 @@ pub fn explain_all(stream: &Stream) -> Vec<Explained> {
             view.remember(&uid, kept.memory.clone());
         }
     }
-    let requests = stream.objects(Kind::CocoonHibernations).map(|(key, _)| request(stream, key));
+    let requests = stream.objects(Kind::CocoonHibernations).map(|(key, object)| request(stream, key, object));
     let sets = stream.objects(Kind::CocoonSets).filter_map(|(key, _)| set(stream, &view, key));
     requests.chain(sets).collect()
 }
@@ -107,14 +110,10 @@ pub fn explain_all(stream: &Stream) -> Vec<Explained> {
 /// A CocoonSet: what the operator would see, with the answers taken in, decided once.
 fn set(stream: &Stream, view: &View, key: &Key) -> Option<Explained> {
     let mut seen = view.observe(key, stream.clocks())?;
-    let kept = stream.observation.memory.iter().find(|(of, _)| of == key).map(|(_, kept)| kept);
+    let kept = stream.observation.memory.get(key);
     let kept = kept.filter(|kept| kept.uid.as_ref().is_none_or(|uid| *uid == seen.set.uid));
     seen.unseen = kept.map(|kept| kept.unseen.clone()).unwrap_or_default();
-    for tag in &stream.observation.snapshots {
-        if is_of_set(&key.namespace, &key.name, &tag.vm) {
-            add_snapshot(&mut seen, tag, stream.now);
-        }
-    }
+    add_snapshots(&mut seen, stream, key);
     seen.tried.clear();
     let outcomes: Vec<(Attempt, Outcome)> = given(stream, keys::SET_KIND, key).collect();
     for (attempt, outcome) in &outcomes {
@@ -128,21 +127,37 @@ fn set(stream: &Stream, view: &View, key: &Key) -> Option<Explained> {
 }
 
 /// A registry fact is an answer to a probe, of now or of an earlier pass.
-fn add_snapshot(seen: &mut Observed, tag: &Tag, now: Timestamp) {
-    let (action, target) = (crate::core::action::ActionKind::ProbeSnapshot, format!("{}:{}", tag.vm, tag.tag));
-    seen.absorb(&Attempt { action, target, dry_run: false }, &tag.outcome);
-    if let Some(snapshot) = seen.snapshots.get_mut(&(tag.vm.clone(), tag.tag.clone())) {
+fn add_snapshots(seen: &mut Observed, stream: &Stream, key: &Key) {
+    let all = &stream.observation.snapshots;
+    // A set's VM names begin with its own name, as it is or with its dots as dashes.
+    for name in BTreeSet::from([key.name.clone(), key.name.replace('.', "-")]) {
+        let prefix = vm_prefix(&key.namespace, &name);
+        let range = all.range((prefix.clone(), String::new())..);
+        for ((vm, tag), said) in range.take_while(|((vm, _), _)| vm.starts_with(&prefix)) {
+            if is_of_set(&key.namespace, &key.name, vm) {
+                add_snapshot(seen, vm, tag, said, stream.now);
+            }
+        }
+    }
+}
+
+fn add_snapshot(seen: &mut Observed, vm: &str, tag: &str, said: &Tag, now: Timestamp) {
+    let (action, target) = (ActionKind::ProbeSnapshot, format!("{vm}:{tag}"));
+    seen.absorb(&Attempt { action, target, dry_run: false }, &said.outcome);
+    if let Some(snapshot) = seen.snapshots.get_mut(&(vm.to_owned(), tag.to_owned())) {
         let nameless = matches!(&snapshot.fact, Fact::Known(Some(manifest)) if manifest.digest.is_none());
-        snapshot.fresh = !nameless && tag.checked.is_none_or(|checked| checked >= now);
+        snapshot.fresh = !nameless && said.checked.is_none_or(|checked| checked >= now);
     }
 }
 
 /// A CocoonHibernation.
-fn request(stream: &Stream, key: &Key) -> Explained {
-    let object = stream.objects(Kind::CocoonHibernations).find(|(other, _)| *other == key);
-    let uid = object.map(|(_, object)| crate::core::meta::text(object, "uid")).unwrap_or_default();
-    let subject =
-        Subject { kind: keys::HIBERNATION_KIND, namespace: key.namespace.clone(), name: key.name.clone(), uid };
+fn request(stream: &Stream, key: &Key, object: &Value) -> Explained {
+    let subject = Subject {
+        kind: keys::HIBERNATION_KIND,
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+        uid: meta::text(object, "uid"),
+    };
     let outcomes = given(stream, keys::HIBERNATION_KIND, key).collect();
     Explained { subject, outcomes, decision: hibernation::explain(), error: None, seen: None }
 }
@@ -152,18 +167,29 @@ fn given<'a>(stream: &'a Stream, kind: &'a str, key: &'a Key) -> impl Iterator<I
     stream.observation.outcomes.iter().filter(ours).map(|given| (given.attempt.clone(), given.outcome.clone()))
 }
 
+/// One element of `explain -o json`: the names and fields are a public interface.
+#[derive(Debug, Serialize)]
+pub struct Element<'a> {
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    outcomes: Vec<Value>,
+    actions: Vec<Value>,
+    error: Option<Value>,
+}
+
 impl Explained {
-    /// One element of `explain -o json`: the names and fields are a public interface.
-    pub fn to_json(&self) -> Value {
+    /// As `explain -o json` prints it.
+    pub fn element(&self) -> Element<'_> {
         let outcome = |(attempt, outcome): &(Attempt, Outcome)| json!({ "action": attempt.action.name(), "class": outcome.class.name() });
-        let error = self.error.as_ref().map(|(reason, message)| json!({ "reason": reason, "message": message }));
-        json!({
-            "kind": self.subject.kind,
-            "namespace": self.subject.namespace,
-            "name": self.subject.name,
-            "outcomes": self.outcomes.iter().map(outcome).collect::<Vec<_>>(),
-            "actions": self.decision.actions_json(&self.subject),
-            "error": error,
-        })
+        let error = |(reason, message): &(String, String)| json!({ "reason": reason, "message": message });
+        Element {
+            kind: self.subject.kind,
+            namespace: &self.subject.namespace,
+            name: &self.subject.name,
+            outcomes: self.outcomes.iter().map(outcome).collect(),
+            actions: self.decision.actions_json(&self.subject),
+            error: self.error.as_ref().map(error),
+        }
     }
 }

@@ -126,7 +126,7 @@ fn note(message: &str) {
 }
 
 /// A result for programs.
-fn json(value: &serde_json::Value) -> Result<Report, Failure> {
+fn json(value: &impl serde::Serialize) -> Result<Report, Failure> {
     let text = serde_json::to_string_pretty(value);
     text.map(|text| Report::of(text + "\n")).map_err(|error| Failure::Environment(format!("cannot print: {error}")))
 }

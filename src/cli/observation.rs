@@ -11,6 +11,7 @@ use crate::core::control::wake::Key;
 use crate::core::outcome::{Answer, Class, Outcome};
 use crate::core::wire::{Reply, Verb};
 use jiff::Timestamp;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Of the Observation document.
@@ -21,21 +22,17 @@ pub(super) const API_VERSION: &str = "debug.cocoonset.cocoonstack.io/v1alpha1";
 pub(super) struct Observation {
     /// The time to decide at.
     pub now: Option<Timestamp>,
-    /// Registry facts.
-    pub snapshots: Vec<Tag>,
+    /// Registry facts, by VM name and tag.
+    pub snapshots: BTreeMap<(String, String), Tag>,
     /// What came back in this pass, oldest first.
     pub outcomes: Vec<Given>,
     /// What the operator keeps between passes.
-    pub memory: Vec<(Key, Kept)>,
+    pub memory: BTreeMap<Key, Kept>,
 }
 
 /// What the registry said of one tag.
 #[derive(Debug)]
 pub(super) struct Tag {
-    /// VM name.
-    pub vm: String,
-    /// `hibernate` or `latest`.
-    pub tag: String,
     /// As the classifier would have it.
     pub outcome: Outcome,
     /// When; nothing for now.
@@ -69,7 +66,7 @@ impl Observation {
                 tags.only(&[keys::TAG_HIBERNATE, keys::TAG_LATEST])?;
                 for (tag, said) in tags.entries("tags")? {
                     let (outcome, checked) = snapshot(&said)?;
-                    read.snapshots.push(Tag { vm: vm.to_owned(), tag: tag.to_owned(), outcome, checked });
+                    read.snapshots.insert((vm.to_owned(), tag.to_owned()), Tag { outcome, checked });
                 }
             }
         }
@@ -82,7 +79,7 @@ impl Observation {
                 if !holds(keys::SET_KIND, &key) {
                     return Err(kept.fault("no such CocoonSet in the stream; expected one that is"));
                 }
-                read.memory.push((key, memory::read(&kept)?));
+                read.memory.insert(key, memory::read(&kept)?);
             }
         }
         Ok(read)

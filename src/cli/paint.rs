@@ -7,11 +7,10 @@ use std::io::IsTerminal;
 pub(super) struct Paint(bool);
 
 impl Paint {
-    /// As stdout and the environment want it: <https://no-color.org> asks for any value that is not empty.
+    /// As stdout and the environment want it.
     pub(super) fn for_stdout() -> Self {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self(!refused && std::io::stdout().is_terminal())
+        let set = |name: &str| std::env::var(name).unwrap_or_default();
+        Self(wanted(&set("NO_COLOR"), &set("TERM"), std::io::stdout().is_terminal()))
     }
     fn with(self, code: &str, text: &str) -> String {
         if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
@@ -38,9 +37,21 @@ impl Paint {
     }
 }
 
+/// <https://no-color.org>: any value of `NO_COLOR` that is not empty refuses it.
+fn wanted(no_color: &str, term: &str, terminal: bool) -> bool {
+    terminal && no_color.is_empty() && term != "dumb"
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Paint;
+    use super::{Paint, wanted};
+
+    #[test]
+    fn colour_needs_a_terminal_and_nobody_against_it() {
+        assert!(wanted("", "xterm", true));
+        assert!(!wanted("1", "xterm", true) && !wanted("0", "xterm", true));
+        assert!(!wanted("", "dumb", true) && !wanted("", "xterm", false));
+    }
 
     #[test]
     fn colour_is_on_or_there_is_no_trace_of_it() {

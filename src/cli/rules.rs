@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
     }
     match (&args.id, args.output) {
         (None, Format::Text) => Ok(Report::of(list(&all))),
-        (None, Format::Json) => super::json(&all.iter().map(Told::to_json).collect()),
+        (None, Format::Json) => super::json(&all.iter().map(Told::to_json).collect::<Vec<_>>()),
         (Some(id), format) => {
             let one = all.iter().find(|told| told.rule.id == id).ok_or_else(|| unknown(id, &all))?;
             match format {
@@ -114,13 +114,14 @@ impl Told {
 
 /// The text without its last parentheses, and the spec, defect and decision IDs in these.
 fn origin(doc: &str) -> (String, Vec<String>) {
+    // R6, D-18b, CS-M2, CS-D.
     let is_id = |word: &str| {
-        let (letters, number) = word.split_at(word.find(|c: char| !c.is_ascii_uppercase()).unwrap_or(word.len()));
-        let number = number.strip_prefix('-').unwrap_or(number);
+        let (letters, rest) = word.split_at(word.find(|c: char| !c.is_ascii_uppercase()).unwrap_or(word.len()));
+        let number = rest.strip_prefix('-').unwrap_or(rest);
         !letters.is_empty()
-            && number.len() <= 4
-            && number.bytes().any(|b| b.is_ascii_digit())
+            && (1..=4).contains(&number.len())
             && number.bytes().all(|b| b.is_ascii_alphanumeric())
+            && (rest != number || number.bytes().any(|b| b.is_ascii_digit()))
     };
     let parts = doc.strip_suffix(')').and_then(|doc| doc.rsplit_once('('));
     let Some((text, inside)) = parts else { return (doc.to_owned(), Vec::new()) };
@@ -186,6 +187,8 @@ mod tests {
     fn ids_stand_in_the_last_parentheses_or_nowhere() {
         let ids = |doc: &str| origin(doc).1;
         assert_eq!(ids("Wait (a while). (D-24, R6, CS-M2)"), ["D-24", "R6", "CS-M2"]);
+        assert_eq!(ids("Wait. (D-18b, CS-D)"), ["D-18b", "CS-D"]);
+        assert!(ids("Wait for a tag (OCI)").is_empty());
         assert_eq!(origin("Wait.  (R4)").0, "Wait.");
         assert!(ids("Wait (for a while)").is_empty());
         assert!(ids("Wait").is_empty());

@@ -80,7 +80,8 @@ fn object(out: &mut String, one: &Explained, now: Timestamp, paint: Paint) {
     };
     let answers: Vec<String> = one.outcomes.iter().map(answer).collect();
     section(out, "came back", &answers, paint);
-    line(out, 2, &paint.title("decided"));
+    let nothing = if one.decision.actions.is_empty() { ": nothing is to be done" } else { "" };
+    line(out, 2, &format!("{}{nothing}", paint.title("decided")));
     trace(out, &one.decision, subject, paint);
     let plan: Vec<String> = one.decision.actions.iter().map(|action| wish(&action.want, subject)).collect();
     if plan.len() > 1 {
@@ -126,7 +127,7 @@ fn summary(seen: &Observed, now: Timestamp) -> String {
     let mut parts = vec![
         format!("generation {} (status speaks of {})", set.generation, set.status.observed_generation),
         phase(seen).map_or_else(|| "no phase yet".to_owned(), |phase| format!("phase {phase}")),
-        format!("wants {} agents and {} toolboxes", set.spec.desired_agents(), set.spec.toolboxes.len()),
+        format!("agents wanted {}, toolboxes wanted {}", set.spec.desired_agents(), set.spec.toolboxes.len()),
     ];
     if let Some(created) = set.created {
         parts.push(format!("created {created}{}", ago(created, now)));

@@ -152,7 +152,7 @@ pub struct Announcement {
 }
 
 /// What to do when there is nothing to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
     /// Something else must happen first.
     Await {

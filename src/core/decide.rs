@@ -1,10 +1,11 @@
 //! The one judgement: ask each concern in turn, hold back what must wait, merge, and let the status follow.
 
-use super::action::{Action, Attempt, Change, Question, Subject, Want};
+use super::action::{Action, Attempt, Change, Question, Subject, Wait, Want};
 use super::contract::joined::joined;
 use super::decision::{Decision, Entry, Finding, Report, Trouble, Verdict};
 use super::outcome::Outcome;
 use super::rule::Because;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A concern: its name and how it judges.
 pub struct Concern<O: Observation> {
@@ -148,15 +149,32 @@ fn troubles_of(trace: &[Entry]) -> Vec<Trouble> {
 /// The wishes of the trace as one plan: each object written at most once (decision R12), waits last.
 fn plan(trace: &[Entry]) -> Vec<Action> {
     let mut actions: Vec<Action> = Vec::new();
+    let mut known: BTreeMap<Same<'_>, usize> = BTreeMap::new();
+    let mut deleted: BTreeSet<&str> = BTreeSet::new();
     for entry in trace {
         let Entry::Spoke(finding) = entry else { continue };
         for want in &finding.wants {
-            add(&mut actions, finding, want);
+            if let Want::Change(Change::DeletePod { pod, .. }) = want {
+                deleted.insert(pod);
+            }
+            let same = Same::of(want);
+            let earlier = same.as_ref().and_then(|same| known.get(same)).and_then(|at| actions.get_mut(*at));
+            if let Some(earlier) = earlier {
+                merge(&mut earlier.want, want);
+                if earlier.rule != finding.rule && !earlier.also.contains(&finding.rule) {
+                    earlier.also.push(finding.rule.clone());
+                }
+                continue;
+            }
+            if let Some(same) = same {
+                known.insert(same, actions.len());
+            }
+            let (rule, because) = (finding.rule.clone(), finding.because.clone());
+            actions.push(Action { want: want.clone(), rule, because, also: Vec::new() });
         }
     }
-    let deleted: Vec<String> = actions.iter().filter_map(|action| deleted_pod(&action.want)).collect();
     actions.retain(|action| match &action.want {
-        Want::Change(Change::PatchPod { pod, .. }) => !deleted.contains(pod),
+        Want::Change(Change::PatchPod { pod, .. }) => !deleted.contains(pod.as_str()),
         Want::Change(_) | Want::Ask(_) | Want::Announce(_) | Want::Wait(_) => true,
     });
     let (waits, mut plan): (Vec<_>, Vec<_>) = actions.into_iter().partition(|action| match action.want {
@@ -167,64 +185,42 @@ fn plan(trace: &[Entry]) -> Vec<Action> {
     plan
 }
 
-fn deleted_pod(want: &Want) -> Option<String> {
-    match want {
-        Want::Change(Change::DeletePod { pod, .. }) => Some(pod.clone()),
-        Want::Change(_) | Want::Ask(_) | Want::Announce(_) | Want::Wait(_) => None,
-    }
+/// What makes two wishes one: the same question, the same wait, or a write of the same object.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Same<'a> {
+    Question(&'a Question),
+    Patch(&'a str),
+    Delete(&'a str),
+    Object,
+    Wait(&'a Wait),
 }
 
-/// Adds one wish, merged into an earlier one of the same object where that is possible.
-fn add(actions: &mut Vec<Action>, finding: &Finding, want: &Want) {
-    for action in actions.iter_mut() {
-        if merged(&mut action.want, want) {
-            if action.rule != finding.rule && !action.also.contains(&finding.rule) {
-                action.also.push(finding.rule.clone());
-            }
-            return;
+impl<'a> Same<'a> {
+    fn of(want: &'a Want) -> Option<Self> {
+        match want {
+            Want::Ask(question) => Some(Self::Question(question)),
+            Want::Wait(wait) => Some(Self::Wait(wait)),
+            Want::Change(Change::PatchPod { pod, .. }) => Some(Self::Patch(pod)),
+            Want::Change(Change::DeletePod { pod, .. }) => Some(Self::Delete(pod)),
+            Want::Change(Change::PatchObject { .. }) => Some(Self::Object),
+            Want::Change(_) | Want::Announce(_) => None,
         }
     }
-    actions.push(Action {
-        want: want.clone(),
-        rule: finding.rule.clone(),
-        because: finding.because.clone(),
-        also: Vec::new(),
-    });
 }
 
-fn merged(into: &mut Want, want: &Want) -> bool {
-    match (into, want) {
-        (Want::Ask(asked), Want::Ask(question)) => asked == question,
-        (Want::Change(changed), Want::Change(change)) => merged_change(changed, change),
-        (Want::Wait(waiting), Want::Wait(wait)) => waiting == wait,
-        (Want::Ask(_) | Want::Change(_) | Want::Announce(_) | Want::Wait(_), _) => false,
+/// Takes a wish into an earlier one of the same object.
+fn merge(into: &mut Want, want: &Want) {
+    let (Want::Change(into), Want::Change(change)) = (into, want) else { return };
+    if let (Change::PatchPod { patch, .. }, Change::PatchPod { patch: more, .. }) = (&mut *into, change) {
+        patch.merge(more.clone());
     }
-}
-
-fn merged_change(into: &mut Change, change: &Change) -> bool {
-    if let (Change::PatchPod { pod, patch, .. }, Change::PatchPod { pod: other, patch: more, .. }) =
-        (&mut *into, change)
-    {
-        if pod == other {
-            patch.merge(more.clone());
-            return true;
-        }
-        return false;
-    }
-    if let (Change::PatchObject { annotations, .. }, Change::PatchObject { annotations: more, .. }) =
-        (&mut *into, change)
-    {
+    if let (Change::PatchObject { annotations, .. }, Change::PatchObject { annotations: more, .. }) = (into, change) {
         for (key, value) in more {
             let earlier = annotations.remove(key);
             let value = if let Some(earlier) = earlier { joined(key, earlier, value.clone()) } else { value.clone() };
             annotations.insert(key.clone(), value);
         }
-        return true;
     }
-    if let (Change::DeletePod { pod, .. }, Change::DeletePod { pod: other, .. }) = (&mut *into, change) {
-        return pod == other;
-    }
-    false
 }
 
 /// True where two wishes do not depend on one another and may travel side by side.

@@ -3,6 +3,7 @@
 
 use super::action::{ActionKind, Attempt, Live, Question};
 use super::outcome::{Class, Outcome};
+use super::pod::facts::{PodFacts, PodPhase};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -125,6 +126,20 @@ pub struct Watched {
     pub ever_ready: bool,
     /// It was marked for hibernation at least once.
     pub ever_marked: bool,
+}
+
+impl Vanished {
+    /// A pod as last seen.
+    pub fn of(pod: &PodFacts, node_was_ready: Option<bool>) -> Self {
+        Self {
+            uid: pod.uid.to_string(),
+            node: pod.node.as_ref().map(ToString::to_string),
+            had_vm: pod.has_vm(),
+            succeeded: pod.phase == PodPhase::Succeeded,
+            node_was_ready,
+            confirmed: pod.deleting,
+        }
+    }
 }
 
 impl Memory {

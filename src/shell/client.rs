@@ -203,7 +203,7 @@ mod tests {
             let frames =
                 pieces.map(|piece| Ok::<_, std::convert::Infallible>(http_body::Frame::data(Bytes::from(piece))));
             let body = http_body_util::StreamBody::new(futures::stream::iter(frames));
-            async move { Ok::<_, std::convert::Infallible>(http::Response::new(body)) }
+            async move { Ok::<_, std::io::Error>(http::Response::new(body)) }
         });
         let client = kube::Client::new(service, "default");
         let clock = Clock::starting_at(jiff::Timestamp::UNIX_EPOCH, 0);

@@ -27,7 +27,7 @@ const BROKEN_MOST: u32 = 3;
 
 /// Keeps one kind listed and watched.
 pub async fn keep(shell: &Shell, kind: Kind) {
-    let mut supervisor = Supervisor { shell, kind, failures: 0, said: None };
+    let mut supervisor = Supervisor { shell, kind, failures: 0, expired: 0, said: None };
     loop {
         match supervisor.list().await {
             Ok(version) => supervisor.follow(version).await,
@@ -60,6 +60,8 @@ struct Supervisor<'a> {
     shell: &'a Shell,
     kind: Kind,
     failures: u32,
+    /// Watches in a row that were too old before they showed anything.
+    expired: u32,
     /// The class that was last complained of, so that it is said once.
     said: Option<Class>,
 }
@@ -121,10 +123,24 @@ impl Supervisor<'_> {
                 }
                 Over::Relist => {
                     debug!(kind = self.kind.resource(), %version, "the watch is too old and starts over");
+                    self.pause_if_expired_again().await;
                     return;
                 }
             }
         }
+    }
+
+    /// A list helps once, at once; a watch that is too old right after its list would go round without a pause.
+    async fn pause_if_expired_again(&mut self) {
+        self.expired = self.expired.saturating_add(1);
+        if self.expired > 1 {
+            tokio::time::sleep(self.backoff(self.expired - 1)).await;
+        }
+    }
+
+    fn backoff(&self, failures: u32) -> Duration {
+        let seed = self.shell.clock.seed().wrapping_mul(2 * (self.kind as u64) + 1);
+        backoff::delay(backoff::WATCH_FIRST, backoff::WATCH_MOST, failures, seed)
     }
 
     /// One watch, from its opening to its end.
@@ -152,6 +168,7 @@ impl Supervisor<'_> {
             }
             Ok(None) => {
                 self.well();
+                self.expired = 0;
                 Over::Resume(at)
             }
             // Not heard of: silence shows in the readiness, if the next watch is as silent.
@@ -202,6 +219,7 @@ impl Supervisor<'_> {
     fn take(&mut self, event: Event, version: String, at: &mut String) {
         self.shell.state.apply(self.kind, event);
         self.well();
+        self.expired = 0;
         if !version.is_empty() {
             *at = version;
         }
@@ -227,8 +245,7 @@ impl Supervisor<'_> {
             REFUSED_AGAIN
         } else {
             self.shell.health.failing(self.kind);
-            let seed = self.shell.clock.seed() ^ (self.kind as u64);
-            backoff::delay(backoff::WATCH_FIRST, backoff::WATCH_MOST, self.failures, seed)
+            self.backoff(self.failures)
         };
         self.complain(outcome, forbidden);
         tokio::time::sleep(delay.max(outcome.retry_after.unwrap_or_default())).await;

@@ -83,6 +83,27 @@ impl Stage {
         self.view.observe(&Self::key(), self.clocks())
     }
 
+    /// The same, with every first list in another order.
+    pub fn observe_shuffled(&mut self, seed: u64) -> Option<Observed> {
+        assert!(!self.listed, "the lists have come already");
+        self.listed = true;
+        let now = self.objects();
+        for kind in Kind::ALL.into_iter().rev() {
+            let mut items: Vec<Value> =
+                now.iter().filter(|((of, _), _)| *of == kind).map(|(_, object)| object.clone()).collect();
+            let by = seed as usize % items.len().max(1);
+            items.rotate_left(by);
+            items.reverse();
+            self.view.apply(kind, Event::Listed { items, version: "1".to_owned() });
+        }
+        let version = self.world.next_version();
+        for kind in Kind::ALL {
+            self.view.apply(kind, Event::Bookmark(version.clone()));
+        }
+        self.shown = now;
+        self.view.observe(&Self::key(), self.clocks())
+    }
+
     /// Lets the watches catch up with the world.
     pub fn sync(&mut self) -> Vec<Wake> {
         let now = self.objects();

@@ -163,7 +163,7 @@ impl World {
                 for key in dropped {
                     set["status"].as_object_mut().map(|status| status.remove(key));
                 }
-                if set["status"].is_null() {
+                if !set["status"].is_object() {
                     set["status"] = json!({});
                 }
                 for (key, value) in status.as_object().expect("a status") {

@@ -5,9 +5,8 @@ use super::observed::{Manifest, Observed, SetFacts, Snapshot};
 use crate::core::action::{ActionKind, Attempt, Question};
 use crate::core::contract::keys;
 use crate::core::fact::Fact;
-use crate::core::memory::{NamespaceLive, NamespaceRefusal, Vanished, Watched};
+use crate::core::memory::{NamespaceLive, NamespaceRefusal, Watched};
 use crate::core::outcome::{Answer, Class, Effect, Outcome};
-use crate::core::pod::facts::PodFacts;
 use serde_json::Value;
 
 /// Takes in what an attempt came to.
@@ -30,16 +29,10 @@ pub fn absorb(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 /// Success clears what came before; anything else is noted.
 pub(super) fn note(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let on_live = seen.live.object != Fact::Unasked;
-    match outcome.effect() {
-        Effect::Happened => seen.memory.forget(attempt, seen.mono),
-        Effect::Moved
-        | Effect::Taken
-        | Effect::Gone
-        | Effect::NamespaceGoing
-        | Effect::Refused
-        | Effect::Later
-        | Effect::Unsure
-        | Effect::NotSent => seen.memory.note(attempt, outcome, seen.mono, seen.set.generation, on_live),
+    if outcome.effect() == Effect::Happened {
+        seen.memory.forget(attempt, seen.mono);
+    } else {
+        seen.memory.note(attempt, outcome, seen.mono, seen.set.generation, on_live);
     }
 }
 
@@ -203,13 +196,7 @@ fn delete(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
             }
             note(seen, attempt, outcome);
         }
-        // What we wanted: no disappearance to be charged or feared.
-        Effect::Gone => {
-            if let Some(uid) = seen.pods.get(name).map(|pod| pod.uid.to_string()) {
-                seen.memory.deleted.insert(name.to_owned(), uid);
-            }
-            pod_is_gone(seen, name);
-        }
+        Effect::Gone => pod_is_gone(seen, name),
         Effect::Moved
         | Effect::Taken
         | Effect::NamespaceGoing
@@ -232,18 +219,4 @@ fn patch_pod(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 
 pub(super) fn unavailable<T>(outcome: &Outcome) -> Fact<T> {
     Fact::Unavailable(format!("{}: {}", outcome.class, outcome.message).into())
-}
-
-impl Vanished {
-    /// A pod as last seen.
-    pub fn of(pod: &PodFacts, node_was_ready: Option<bool>) -> Self {
-        Self {
-            uid: pod.uid.to_string(),
-            node: pod.node.as_ref().map(ToString::to_string),
-            had_vm: pod.has_vm(),
-            succeeded: pod.phase == crate::core::pod::facts::PodPhase::Succeeded,
-            node_was_ready,
-            confirmed: pod.deleting,
-        }
-    }
 }

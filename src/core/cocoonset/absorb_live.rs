@@ -10,18 +10,9 @@ use crate::core::pod::facts::PodFacts;
 use serde_json::Value;
 
 pub(super) fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
-    let answered = match outcome.effect() {
-        Effect::Happened => true,
-        // No list is missing: whoever says so was not asked.
-        Effect::Gone => attempt.target != "pods",
-        Effect::Moved
-        | Effect::Taken
-        | Effect::NamespaceGoing
-        | Effect::Refused
-        | Effect::Later
-        | Effect::Unsure
-        | Effect::NotSent => false,
-    };
+    // No list is missing: whoever says so was not asked.
+    let absent = outcome.effect() == Effect::Gone && attempt.target != "pods";
+    let answered = absent || outcome.effect() == Effect::Happened;
     match attempt.target.as_str() {
         "object" => live_object(seen, outcome),
         "pods" => live_pods(seen, outcome),
@@ -66,7 +57,11 @@ fn live_object(seen: &mut Observed, outcome: &Outcome) {
 
 fn live_pods(seen: &mut Observed, outcome: &Outcome) {
     seen.live.pods = match (&outcome.answer, outcome.effect() == Effect::Happened) {
-        (Answer::List { items, .. }, true) => Fact::Known(items.iter().map(LivePod::of).collect()),
+        (Answer::List { items, .. }, true) => {
+            let mut pods: Vec<LivePod> = items.iter().map(LivePod::of).collect();
+            pods.sort_by(|one, other| one.name.cmp(&other.name));
+            Fact::Known(pods)
+        }
         (Answer::List { .. } | Answer::Object(_) | Answer::Nothing | Answer::Snapshot { .. }, _) => {
             unavailable(outcome)
         }

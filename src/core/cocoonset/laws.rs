@@ -120,14 +120,18 @@ fn forgets_a_name(seen: &Observed, decision: &Decision, change: &Change) -> bool
     let Some(vm) = seen.pods.get(pod).filter(|known| known.managed).and_then(|known| seen.vm_of(known)) else {
         return false;
     };
-    let desired = seen.set.vm_names().contains(&vm);
-    let recorded = seen.set.recorded_names().contains(&vm) || seen.set.status.vm_names().any(|name| name == vm);
-    let being_recorded = decision.actions.iter().any(|action| match &action.want {
-        Want::Change(Change::PatchObject { annotations, .. }) => {
-            let names = annotations.get(keys::DELETE_VM_NAMES).cloned().flatten().unwrap_or_default();
-            names.split(',').any(|name| name == vm)
-        }
-        Want::Change(_) | Want::Ask(_) | Want::Announce(_) | Want::Wait(_) => false,
-    });
-    seen.is_own_name(&vm) && !desired && !recorded && !being_recorded
+    if !seen.is_own_name(&vm) || seen.set.maps_to(&vm) || seen.set.status.vm_names().any(|name| name == vm) {
+        return false;
+    }
+    let lists = |names: &str| names.split(',').any(|name| name.trim() == vm);
+    let recorded = seen.set.annotations.get(keys::DELETE_VM_NAMES).is_some_and(|names| lists(names));
+    let being_recorded = || {
+        decision.actions.iter().any(|action| match &action.want {
+            Want::Change(Change::PatchObject { annotations, .. }) => {
+                annotations.get(keys::DELETE_VM_NAMES).and_then(Option::as_deref).is_some_and(lists)
+            }
+            Want::Change(_) | Want::Ask(_) | Want::Announce(_) | Want::Wait(_) => false,
+        })
+    };
+    !recorded && !being_recorded()
 }

@@ -18,6 +18,15 @@ impl SetFacts {
             toolboxes.filter_map(|toolbox| Role::Toolbox(toolbox.name.clone()).vm_name(&self.namespace, &self.name));
         agents.chain(toolboxes).map(|name| name.0).collect()
     }
+    /// Whether this spec maps to the VM name.
+    pub fn maps_to(&self, vm: &str) -> bool {
+        let slot = slot_of_vm(&self.namespace, &self.name, vm);
+        slot.is_some_and(|slot| slot <= self.spec.agent.replicas_clamped)
+            || self.spec.creatable_toolboxes().filter(|toolbox| toolbox.is_managed()).any(|toolbox| {
+                let name = Role::Toolbox(toolbox.name.clone()).vm_name(&self.namespace, &self.name);
+                name.is_some_and(|name| name.as_str() == vm)
+            })
+    }
     /// The durable record of where the state of each VM lives (decision R13).
     pub fn records(&self) -> Records {
         Records::read(self.annotations.get(keys::VM_RECORDS).map(String::as_str), &self.uid).0

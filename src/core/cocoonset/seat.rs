@@ -265,7 +265,10 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
             Finding::of(&EXHAUSTED, format!("{pod} disappeared, and its rebuild history cannot be read")).stop()
         }
         Step::Exhausted(count) => {
-            let message = format!("pod {pod} disappeared or failed {count} times");
+            let message = match count {
+                0 => format!("pod {pod} disappeared, and its rebuild history cannot be read"),
+                _ => format!("pod {pod} disappeared or failed {count} times"),
+            };
             Finding::of(&EXHAUSTED, message.clone())
                 .trouble("RebuildsExhausted", format!("{message}; edit the spec, or clear its rebuild history"))
                 .stop()

@@ -34,6 +34,14 @@ impl NamesIndex {
             }
         }
     }
+    /// How many names and sets it holds.
+    pub fn len(&self) -> usize {
+        self.sets.len() + self.names.len()
+    }
+    /// True where it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
     /// Other sets that share a name with this one.
     pub fn neighbours(&self, key: &Key) -> BTreeSet<Key> {
         self.shared(key).flat_map(|(_, sets)| sets.iter().cloned()).filter(|other| other != key).collect()

@@ -2,7 +2,7 @@
 
 use super::kinds::Kind;
 use super::wake::Key;
-use crate::core::action::{ActionKind, Attempt, Subject};
+use crate::core::action::{ActionKind, Attempt, Live, Subject};
 use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
 use crate::core::memory::{Memory, Vanished};
 use crate::core::meta;
@@ -98,8 +98,8 @@ impl View {
             let memory = self.memory.entry(subject.uid.clone()).or_default();
             memory.deleted.insert(attempt.target.clone(), uid);
         }
-        let Some(kind) = written_kind(attempt.action) else { return };
         let Answer::Object(object) = &outcome.answer else { return };
+        let Some(kind) = shown_by(attempt, object) else { return };
         let Ok(version) = meta::text(object, "resourceVersion").parse::<u64>() else { return };
         if version > self.seen_version(kind) {
             let what = attempt.to_string();
@@ -164,6 +164,22 @@ impl View {
         self.memory.insert(uid.to_owned(), memory);
     }
 
+    /// How many entries each map holds, for metrics and for the proof that nothing is left behind.
+    pub fn sizes(&self) -> BTreeMap<&'static str, usize> {
+        BTreeMap::from([
+            ("sets", self.sets.len()),
+            ("pods", self.pods.len()),
+            ("hibernations", self.hibernations.len()),
+            ("namespaces", self.namespaces.len()),
+            ("nodes", self.nodes.len()),
+            ("names", self.names.len()),
+            ("writes", self.writes.len()),
+            ("uids", self.uids.len()),
+            ("memory", self.memory.len()),
+            ("vanished", self.vanished.len()),
+        ])
+    }
+
     fn add_pods(&self, key: &Key, seen: &mut Observed) {
         let uid = seen.set.uid.clone();
         for (pod_key, pod) in self.pods.range(Key::first_of(&key.namespace)..) {
@@ -191,8 +207,9 @@ impl View {
 
     fn add_surroundings(&self, key: &Key, seen: &mut Observed) {
         let targeted = self.hibernations.iter().filter(|(at, _)| at.namespace == key.namespace);
-        let prefix = format!("{}-", key.name);
-        seen.hibernations = targeted.filter(|(_, pod)| pod.starts_with(&prefix)).map(|(_, pod)| pod.clone()).collect();
+        // By name alone: `demo-x-0` is not a pod of the set `demo` only because it begins like one.
+        let is_ours = |pod: &String| seen.pods.contains_key(pod) || seen.set.speaks_of(pod);
+        seen.hibernations = targeted.filter(|(_, pod)| is_ours(pod)).map(|(_, pod)| pod.clone()).collect();
         if self.synced.contains(&Kind::Nodes) {
             let mut wanted: BTreeSet<&str> =
                 seen.pods.values().filter_map(|pod| pod.node.as_ref().map(|node| node.as_str())).collect();
@@ -215,15 +232,22 @@ impl View {
     }
 }
 
-/// The kind whose watch will show what this action wrote.
-fn written_kind(action: ActionKind) -> Option<Kind> {
-    match action {
+/// The kind whose watch will show this object as it was answered: what we wrote, and what a live read showed before the
+/// watch did. Deciding once more on the older one would send the same write again (D-11).
+fn shown_by(attempt: &Attempt, object: &serde_json::Value) -> Option<Kind> {
+    match attempt.action {
         ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
             Some(Kind::CocoonSets)
         }
         ActionKind::CreatePod | ActionKind::DeletePod | ActionKind::PatchPod => Some(Kind::Pods),
-        ActionKind::ProbeSnapshot
-        | ActionKind::ReadLive
+        ActionKind::ReadLive if attempt.target == Live::Object.short() => Some(Kind::CocoonSets),
+        // A pod without our label is in no watch of ours.
+        ActionKind::ReadLive if attempt.target.starts_with("pod/") => {
+            let labels = meta::map(object, "labels", |key| key == crate::core::contract::keys::NAME);
+            (!labels.is_empty()).then_some(Kind::Pods)
+        }
+        ActionKind::ReadLive
+        | ActionKind::ProbeSnapshot
         | ActionKind::DeleteSnapshot
         | ActionKind::EmitEvent
         | ActionKind::Await

@@ -36,6 +36,10 @@ impl View {
             Event::Refused => {
                 self.synced.remove(&kind);
                 self.versions.remove(&kind);
+                // What nobody tells us of any more is unknown, not as it was last.
+                for key in self.keys_of(kind).into_iter().filter(|_| kind.is_optional()) {
+                    self.remove(kind, &key, &mut woken);
+                }
             }
         }
         self.wake_writers(&mut woken);
@@ -69,8 +73,12 @@ impl View {
             Kind::Pods => self.upsert_pod(key, PodFacts::read(object), priority, woken),
             Kind::CocoonHibernations => {
                 let pod = target_of(object);
-                if self.hibernations.insert(key.clone(), pod.clone()).as_ref() != Some(&pod) {
+                let before = self.hibernations.insert(key.clone(), pod.clone());
+                if before.as_ref() != Some(&pod) {
                     self.wake_by_pod_name(&key.namespace, &pod, priority, woken);
+                    if let Some(released) = before {
+                        self.wake_by_pod_name(&key.namespace, &released, priority, woken);
+                    }
                 }
             }
             Kind::Namespaces => {

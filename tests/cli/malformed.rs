@@ -1,0 +1,250 @@
+//! What cannot be read: exit 2, nothing on stdout, and one message that says where, what, and what is expected.
+
+use super::{observation, run, set};
+use serde_json::{Value, json};
+
+fn refused(name: &str, input: &[u8], told: &[&str]) {
+    let ran = run(&["explain", "-f", "-"], input);
+    assert_eq!(ran.code, 2, "{name}: {}{}", ran.out, ran.err);
+    assert_eq!(ran.out, "", "{name}");
+    assert_eq!(ran.err.lines().count(), 1, "{name}: one message:\n{}", ran.err);
+    for part in told.iter().chain(&["stdin", "expected"]) {
+        assert!(ran.err.contains(part), "{name}: no {part:?} in: {}", ran.err);
+    }
+}
+
+#[test]
+fn text_that_is_neither_yaml_nor_json() {
+    let cases: &[(&str, &[u8], &[&str])] = &[
+        ("nothing at all", b"", &["no document"]),
+        ("only comments", b"# nothing\n---\n", &["no document"]),
+        ("a bracket left open", b"kind: [a\nb: 1", &["line "]),
+        ("a tab as indentation", b"metadata:\n\tname: x\n", &["line 2"]),
+        ("a key twice", b"kind: Pod\nkind: Pod\n", &["line 2", "kind"]),
+        ("a colon too many", b"a: b: c\n", &["line 1"]),
+        ("an anchor that holds itself", b"a: &x [*x]\n", &["line 1"]),
+        ("an anchor that is not there", b"a: *x\n", &["line 1"]),
+        ("JSON cut short", b"{\"kind\": \"CocoonSet\",\n \"metadata\": {", &["document 1", "line 2", "JSON"]),
+        ("JSON with a stray word", b"{\"kind\": nope}x{", &["JSON"]),
+        (
+            "the second document broken",
+            b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"}\n{\"a\":",
+            &["document 2", "line 2"],
+        ),
+        ("no UTF-8", b"kind: CocoonSet\nname: \xff\xfe\n", &["line 2", "UTF-8"]),
+        ("UTF-16", b"\xff\xfek\0i\0n\0d\0", &["line 1", "UTF-8"]),
+        ("a page of HTML", b"<html>\n<body>401</body></html>", &["document 1"]),
+        ("an error message", b"error: the server doesn't have a resource type \"cocoonsets\"\n", &["kind"]),
+    ];
+    for (name, input, told) in cases {
+        refused(name, input, told);
+    }
+}
+
+#[test]
+fn documents_that_are_no_objects() {
+    let mut wrong_version = set("a", "x");
+    wrong_version["apiVersion"] = json!("cocoonset.cocoonstack.io/v2");
+    let twin = |name: &str| {
+        let mut twin = set("a", name);
+        twin["metadata"]["uid"] = json!("the-same");
+        twin
+    };
+    let cases: &[(&str, Value, &[&str])] = &[
+        ("a list", json!([1]), &["document 1 (line 1)", "a mapping", "a list"]),
+        ("a number", json!(5), &["document 1", "found 5"]),
+        ("no kind", json!({ "apiVersion": "v1" }), &["kind", "found nothing"]),
+        ("a kind that is no text", json!({ "apiVersion": "v1", "kind": 7 }), &["kind", "found 7"]),
+        ("no apiVersion", json!({ "kind": "CocoonSet" }), &["apiVersion", "found nothing"]),
+        ("another version", wrong_version, &["apiVersion", "cocoonset.cocoonstack.io/v1", "v2"]),
+        ("no metadata", json!({ "apiVersion": "v1", "kind": "Pod" }), &["metadata", "found nothing"]),
+        ("metadata is a list", json!({ "apiVersion": "v1", "kind": "Pod", "metadata": [] }), &["metadata", "a list"]),
+        ("no name", json!({ "apiVersion": "v1", "kind": "Node", "metadata": {} }), &["metadata.name"]),
+        ("a list without items", json!({ "apiVersion": "v1", "kind": "List" }), &["items", "a list of objects"]),
+        ("items that are none", json!({ "apiVersion": "v1", "kind": "List", "items": {} }), &["items", "a mapping"]),
+        ("an item that is none", json!({ "apiVersion": "v1", "kind": "List", "items": [null] }), &["items[0]"]),
+        (
+            "an item without a name",
+            json!({ "apiVersion": "v1", "kind": "PodList", "items": [{ "metadata": { "namespace": "a" } }] }),
+            &["items[0].metadata.name"],
+        ),
+        (
+            "two sets of one uid",
+            json!({ "apiVersion": "v1", "kind": "List", "items": [twin("x"), twin("y")] }),
+            &["metadata.uid", "a/x", "a/y"],
+        ),
+    ];
+    for (name, input, told) in cases {
+        let told: Vec<&str> = told.to_vec();
+        let ran = run(&["explain", "-f", "-"], input.to_string().as_bytes());
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.lines().count()), (2, "", 1), "{name}: {}", ran.err);
+        for part in told.iter().chain(&["expected"]) {
+            assert!(ran.err.contains(part), "{name}: no {part:?} in: {}", ran.err);
+        }
+    }
+}
+
+/// Each with a set before it, so that the Observation is the second document.
+fn refused_observations(cases: Vec<(&str, Value, &[&str])>) {
+    for (name, fields, told) in cases {
+        let input = format!("{}\n{}", set("a", "x"), observation(fields));
+        refused(name, input.as_bytes(), &[told, &["document 2 (line 2)"]].concat());
+    }
+}
+
+#[test]
+fn observations_whose_fields_do_not_read() {
+    refused_observations(vec![
+        ("an unknown field", json!({ "outcome": [] }), &["outcome", "did you mean outcomes?"]),
+        ("a time that is none", json!({ "now": "yesterday" }), &["now", "2026-08-03T12:03:00Z", "yesterday"]),
+        ("snapshots as a list", json!({ "snapshots": [] }), &["snapshots", "a mapping of VM names"]),
+        (
+            "an unknown tag",
+            json!({ "snapshots": { "v": { "lastest": "absent" } } }),
+            &["snapshots.v.lastest", "latest?"],
+        ),
+        (
+            "an unknown word",
+            json!({ "snapshots": { "v": { "latest": "gone" } } }),
+            &["snapshots.v.latest", "absent", "gone"],
+        ),
+        (
+            "an unknown part",
+            json!({ "snapshots": { "v": { "latest": { "digset": "x" } } } }),
+            &["latest.digset", "digest?"],
+        ),
+        (
+            "a check at no time",
+            json!({ "snapshots": { "v": { "latest": { "checkedAt": 7 } } } }),
+            &["latest.checkedAt"],
+        ),
+    ]);
+}
+
+#[test]
+fn outcomes_of_nothing_or_of_something_else() {
+    let outcome = |fields: Value| {
+        let mut outcome = json!({ "object": "a/x", "action": "CreatePod", "status": 403 });
+        for (key, value) in fields.as_object().expect("a mapping") {
+            outcome[key] = value.clone();
+        }
+        json!({ "outcomes": [outcome] })
+    };
+    refused_observations(vec![
+        ("outcomes as a mapping", json!({ "outcomes": {} }), &["outcomes", "a list"]),
+        ("an outcome of no object", json!({ "outcomes": [{ "action": "Stop" }] }), &["outcomes[0].object"]),
+        ("an object without a namespace", outcome(json!({ "object": "x" })), &["outcomes[0].object", "NAMESPACE/NAME"]),
+        ("an object that is not there", outcome(json!({ "object": "a/y" })), &["outcomes[0].object", "a/y"]),
+        ("a kind of something else", outcome(json!({ "kind": "Pod" })), &["outcomes[0].kind", "CocoonHibernation"]),
+        ("no request of that kind", outcome(json!({ "kind": "CocoonHibernation" })), &["CocoonHibernation a/x"]),
+        (
+            "an unknown action",
+            outcome(json!({ "action": "CreatPod" })),
+            &["outcomes[0].action", "did you mean CreatePod?"],
+        ),
+        ("an action without an answer", outcome(json!({ "action": "Await" })), &["outcomes[0].action", "no outcome"]),
+        ("a status that is none", outcome(json!({ "status": "403" })), &["outcomes[0].status", "timeout"]),
+        ("a status out of bounds", outcome(json!({ "status": 999 })), &["outcomes[0].status", "100 to 599", "999"]),
+        ("a negative wait", outcome(json!({ "retryAfterSeconds": -1 })), &["outcomes[0].retryAfterSeconds", "-1"]),
+        ("a read of nothing", outcome(json!({ "action": "ReadLive" })), &["outcomes[0].target", "pod/NAME"]),
+        (
+            "a read of another",
+            outcome(json!({ "action": "ReadLive", "target": "cocoonset/y" })),
+            &["target", "cocoonset/x"],
+        ),
+        (
+            "a target of an own write",
+            outcome(json!({ "action": "PatchStatus", "target": "x" })),
+            &["target", "no target"],
+        ),
+        (
+            "a tag that is none",
+            outcome(json!({ "action": "ProbeSnapshot", "target": "v" })),
+            &["target", "VM:hibernate"],
+        ),
+    ]);
+}
+
+#[test]
+fn memory_that_nobody_could_have() {
+    let attempt = |fields: Value| json!({ "memory": { "a/x": { "attempts": [fields] } } });
+    refused_observations(vec![
+        ("memory of nobody", json!({ "memory": { "x": {} } }), &["memory.x", "NAMESPACE/NAME"]),
+        ("memory of another", json!({ "memory": { "a/y": {} } }), &["memory.a/y", "no such CocoonSet"]),
+        ("an unknown memory", json!({ "memory": { "a/x": { "atempts": [] } } }), &["memory.a/x.atempts", "attempts?"]),
+        ("an attempt of no class", attempt(json!({ "action": "CreatePod", "ageSeconds": 1 })), &["attempts[0].class"]),
+        (
+            "an unknown class",
+            attempt(json!({ "action": "CreatePod", "ageSeconds": 1, "class": "Quota" })),
+            &["attempts[0].class", "QuotaExceeded"],
+        ),
+        (
+            "an attempt of no age",
+            attempt(json!({ "action": "CreatePod", "class": "Done" })),
+            &["attempts[0].ageSeconds"],
+        ),
+        (
+            "an age of years",
+            json!({ "memory": { "a/x": { "lastStatusAgeSeconds": 1e9 } } }),
+            &["memory.a/x.lastStatusAgeSeconds", "2592000"],
+        ),
+        (
+            "a flag that is none",
+            json!({ "memory": { "a/x": { "nodeNamesPruned": "yes" } } }),
+            &["nodeNamesPruned", "true"],
+        ),
+    ]);
+}
+
+#[test]
+fn one_observation_is_the_most_and_of_one_version() {
+    let one = observation(json!({}));
+    refused("two", format!("{one}\n{one}").as_bytes(), &["document 2", "second", "document 1"]);
+    let mut other = observation(json!({}));
+    other["apiVersion"] = json!("v1");
+    refused(
+        "another version",
+        other.to_string().as_bytes(),
+        &["apiVersion", "debug.cocoonset.cocoonstack.io/v1alpha1"],
+    );
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    for file in ["tests/cli/data/not-there.yaml", "tests/cli/data"] {
+        let ran = run(&["explain", "-f", file], b"");
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.lines().count()), (2, "", 1), "{}", ran.err);
+        assert!(ran.err.starts_with(file) && ran.err.contains("expected"), "{}", ran.err);
+    }
+    let twice = run(&["explain", "-f", "-", "-f", "-"], b"");
+    assert_eq!((twice.code, twice.err.lines().count()), (2, 1), "{}", twice.err);
+}
+
+/// A fault in the second file is not blamed on the first.
+#[test]
+fn the_file_at_fault_is_named() {
+    let ran = run(&["explain", "-f", "tests/cli/data/kubectl-list.yaml", "-f", "-"], b"kind: Pod\n");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.starts_with("stdin, document 1 (line 1): apiVersion"), "{}", ran.err);
+}
+
+/// Depth, breadth and size that no parser should be led into.
+#[test]
+fn what_would_exhaust_a_parser_is_refused() {
+    let bomb: String = "bcdefghi"
+        .chars()
+        .zip("abcdefgh".chars())
+        .map(|(name, of)| format!("{name}: &{name} [{}]\n", vec![format!("*{of}"); 9].join(",")))
+        .collect();
+    let cases = [
+        ("JSON lists in lists", "[".repeat(100_000)),
+        ("JSON mappings in mappings", "{\"a\":".repeat(100_000)),
+        ("YAML lists in lists", format!("a: {}", "[".repeat(100_000))),
+        ("YAML mappings in mappings", (0..3_000).map(|at| format!("{}a:\n", " ".repeat(at))).collect()),
+        ("aliases of aliases", format!("a: &a [x, x]\n{bomb}")),
+        ("a number beyond all", "{\"a\": 1e999}".to_owned()),
+    ];
+    for (name, text) in &cases {
+        refused(name, text.as_bytes(), &["line "]);
+    }
+}

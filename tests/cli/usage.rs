@@ -1,0 +1,91 @@
+//! What holds of every word: codes, streams, help, a reader that goes away.
+
+use super::{program, run, set};
+use std::process::Stdio;
+
+#[test]
+fn wrong_usage_leaves_with_two_and_nothing_on_stdout() {
+    for args in [
+        &[][..],
+        &["explian"],
+        &["explain"],
+        &["explain", "-f"],
+        &["explain", "-f", "-", "-o", "xml"],
+        &["explain", "-f", "-", "--object", "x"],
+        &["explain", "-f", "-", "--object", "a/b/c"],
+        &["explain", "-f", "-", "--what"],
+        &["rules", "a", "b"],
+        &["rules", "--markdown", "-o", "json"],
+        &["crds", "more"],
+    ] {
+        let ran = run(args, b"");
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
+        assert!(!ran.err.is_empty(), "{args:?}");
+    }
+    assert!(run(&["explian"], b"").err.contains("explain"), "what was meant");
+}
+
+#[test]
+fn help_and_version_are_results() {
+    let help = run(&["--help"], b"");
+    assert_eq!((help.code, help.err.as_str()), (0, ""));
+    for word in ["explain", "rules", "crds", "Exit codes: 0 success; 1"] {
+        assert!(help.out.contains(word), "{word}");
+    }
+    // What is announced works.
+    for word in ["dump", "graph"] {
+        assert!(!help.out.lines().any(|line| line.trim_start().starts_with(word)), "{word}");
+    }
+    let version = run(&["--version"], b"");
+    assert_eq!((version.code, version.out.trim()), (0, concat!("cocoon-operator ", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn crds_prints_the_files() {
+    let ran = run(&["crds"], b"");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let mut files: Vec<_> = std::fs::read_dir("crds").expect("crds").flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    assert_eq!(files.len(), 2);
+    let stored: Vec<String> = files.iter().map(|path| std::fs::read_to_string(path).expect("readable")).collect();
+    let mut printed: Vec<String> = ran.out.split("---\n").skip(1).map(|text| format!("---\n{text}")).collect();
+    printed.sort();
+    let mut sorted = stored;
+    sorted.sort();
+    assert_eq!(printed, sorted);
+}
+
+/// `explain … | head -1`: the reader has seen enough, and nobody complains.
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("many.json");
+    let text: String = (0..400).map(|at| format!("{}\n", set("a", &format!("x{at:03}")))).collect();
+    std::fs::write(&file, text).expect("written");
+    let mut child = program()
+        .args(["explain", "-f"])
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn no_colour_reaches_a_pipe() {
+    let mut command = program();
+    command.args(["explain", "-f", "tests/cli/data/kubectl-list.yaml"]).env("TERM", "xterm-256color");
+    for no_color in [None, Some("1")] {
+        match no_color {
+            Some(value) => command.env("NO_COLOR", value),
+            None => command.env_remove("NO_COLOR"),
+        };
+        let output = command.output().expect("runs");
+        assert!(output.status.success());
+        assert!(!output.stdout.contains(&0x1b), "{no_color:?}");
+    }
+}
