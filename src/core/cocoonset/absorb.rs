@@ -72,7 +72,8 @@ fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
             seen.memory.node_names_pruned = drops_node_names(seen);
         }
     }
-    if outcome.effect() == Effect::Gone {
+    // Of the status a 404 is no proof that the object is gone: that takes a live read.
+    if outcome.effect() == Effect::Gone && attempt.action != ActionKind::PatchStatus {
         seen.live.object_gone = true;
     }
 }
@@ -196,13 +197,7 @@ fn delete(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
             }
             note(seen, attempt, outcome);
         }
-        // What we wanted: no disappearance to be charged or feared.
-        Effect::Gone => {
-            if let Some(uid) = seen.pods.get(name).map(|pod| pod.uid.to_string()) {
-                seen.memory.deleted.insert(name.to_owned(), uid);
-            }
-            pod_is_gone(seen, name);
-        }
+        Effect::Gone => pod_is_gone(seen, name),
         Effect::Moved
         | Effect::Taken
         | Effect::NamespaceGoing

@@ -2,6 +2,7 @@
 //! Main agent, sub-agents and toolboxes share it.
 
 use super::observed::{Observed, Rival};
+use super::rebuild::while_rebuilt;
 use super::{answers, budget};
 use crate::core::action::{Change, Live, Question, Want};
 use crate::core::contract::keys;
@@ -224,8 +225,10 @@ fn budgeted<'a>(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Op
 pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, rule: &Rule) -> Finding {
     let Seat { pod, vm, .. } = seat;
     match step {
-        Step::Leaving(_) => Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"))
-            .wait(format!("pod {pod} to be gone"), seen.look_after(pod)),
+        Step::Leaving(_) => {
+            let finding = Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"));
+            while_rebuilt(seen, seat, finding.wait(format!("pod {pod} to be gone"), seen.look_after(pod)))
+        }
         Step::Unnameable(oddity) => {
             Finding::of(&NAME_TOO_LONG, oddity.message.clone()).trouble(oddity.reason, oddity.message).stop()
         }
@@ -254,8 +257,13 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
                 .trouble("SnapshotFound", format!("{message}; pod {pod} is not created"))
                 .wait(format!("snapshot {vm}:hibernate to be gone"), Some(FOUND_AGAIN))
         }
-        Step::TooEarly(left) => Finding::of(&AWAIT_BUDGET, format!("{pod} disappeared lately"))
-            .wait(format!("the next try of {pod}"), Some(left)),
+        Step::TooEarly(left) => {
+            let finding = Finding::of(&AWAIT_BUDGET, format!("{pod} disappeared lately"));
+            while_rebuilt(seen, seat, finding.wait(format!("the next try of {pod}"), Some(left)))
+        }
+        Step::Exhausted(0) => {
+            Finding::of(&EXHAUSTED, format!("{pod} disappeared, and its rebuild history cannot be read")).stop()
+        }
         Step::Exhausted(count) => {
             let message = match count {
                 0 => format!("pod {pod} disappeared, and its rebuild history cannot be read"),
