@@ -343,3 +343,11 @@ metadata: {name: named, labels: {mine: "yes"}}
         "{notes:?}"
     );
 }
+
+/// What `kubectl get -o yaml` prints has uids of another cluster; the pods must not be taken for orphans.
+#[test]
+fn a_dump_comes_up_with_the_pods_it_has() {
+    let left = ended(&["-f", "tests/cli/data/kubectl-list.yaml", "--until", "pods=ready", "--speed", "20"]);
+    assert_eq!(left.code, Some(0), "{}", left.err);
+    assert!(left.err.contains("pod team-a/demo-0  Ready") && !left.err.contains("ERROR"), "{}", left.err);
+}

@@ -6,7 +6,8 @@ use crate::core::meta;
 use crate::core::wire::{JSON, MERGE_PATCH, Method, Request};
 use crate::sim::store::{ADMIN, Resource, StoreReply};
 use crate::sim::world::World;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// What the API server sets. A manifest may carry it (`kubectl get -o yaml`); a create must not.
 const SET_BY_SERVER: [&str; 8] = [
@@ -46,7 +47,8 @@ pub(super) struct Applied {
     pub uid: String,
 }
 
-/// Reads every manifest of these files, lists expanded. Namespaces and definitions come first, the rest as it stands.
+/// Reads every manifest of these files, lists expanded. Definitions and namespaces come first, pods (which others may
+/// own) last, the rest as it stands.
 pub(super) fn read(files: &[String]) -> Result<Vec<Manifest>, Failure> {
     let mut manifests = Vec::new();
     for document in source::read_all(files)? {
@@ -58,6 +60,7 @@ pub(super) fn read(files: &[String]) -> Result<Vec<Manifest>, Failure> {
     let rank = |manifest: &Manifest| match manifest.kind.as_str() {
         "CustomResourceDefinition" => 0,
         "Namespace" => 1,
+        "Pod" => 3,
         _ => 2,
     };
     manifests.sort_by_key(rank);
@@ -105,8 +108,11 @@ fn expand(
 /// Creates each object, or updates it where it exists.
 pub(super) fn apply(world: &mut World, manifests: &[Manifest]) -> Result<Vec<Applied>, Failure> {
     let mut applied: Vec<Applied> = Vec::new();
+    // What other objects of the same dump call an owner, and what it is called here.
+    let mut uids = BTreeMap::new();
     for manifest in manifests {
-        let object = manifest.apply(world)?;
+        let object = manifest.apply(world, &uids)?;
+        uids.insert(meta::text(&manifest.value, "uid"), object.uid.clone());
         if !applied.contains(&object) {
             applied.push(object);
         }
@@ -119,7 +125,7 @@ impl Manifest {
         Field::root(&self.value, self.path.clone(), &self.origin)
     }
 
-    fn apply(&self, world: &mut World) -> Result<Applied, Failure> {
+    fn apply(&self, world: &mut World, uids: &BTreeMap<String, String>) -> Result<Applied, Failure> {
         let resource = self.resource(world)?;
         let name = meta::text(&self.value, "name");
         let namespace = match (resource.namespaced, meta::text(&self.value, "namespace")) {
@@ -139,7 +145,7 @@ impl Manifest {
         };
         let collection = collection(&resource, &namespace);
         let known = world.store.get(&resource.qualified(), &namespace, &name).is_some();
-        let body = as_sent(&self.value, &namespace);
+        let body = as_sent(&self.value, &namespace, uids);
         let request = if known {
             Request::new(Method::Patch, format!("{collection}/{name}")).with_body(MERGE_PATCH, body)
         } else {
@@ -209,15 +215,20 @@ fn collection(resource: &Resource, namespace: &str) -> String {
     format!("{root}/{}/{scope}{}", resource.api_version(), resource.plural)
 }
 
-/// The manifest without what only the server says.
-fn as_sent(value: &Value, namespace: &str) -> Value {
+/// The manifest without what only the server says, owned by what its owners have become here.
+fn as_sent(value: &Value, namespace: &str, uids: &BTreeMap<String, String>) -> Value {
     let mut object = value.as_object().cloned().unwrap_or_default();
     object.remove("status");
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        let own = |map: &mut Map<String, Value>| map.retain(|key, _| !SET_BY_SERVER.contains(&key.as_str()));
-        own(metadata);
+        metadata.retain(|key, _| !SET_BY_SERVER.contains(&key.as_str()));
         if !namespace.is_empty() {
             metadata.insert("namespace".to_owned(), Value::from(namespace));
+        }
+        let owners = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut);
+        for uid in owners.into_iter().flatten().filter_map(|owner| owner.get_mut("uid")) {
+            if let Some(here) = uid.as_str().and_then(|uid| uids.get(uid)) {
+                *uid = Value::from(here.as_str());
+            }
         }
     }
     Value::Object(object)

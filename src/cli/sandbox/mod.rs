@@ -177,12 +177,13 @@ impl<'a> Sandbox<'a> {
         let deadline = self.began.checked_add(self.args.timeout).filter(|_| !self.until.is_empty());
         loop {
             changes.borrow_and_update();
-            for line in self.cluster.with(|world| progress.look(world, self.began.elapsed())) {
-                say(&line);
-            }
+            // In one look, so that what ends the wait has been told.
+            let (lines, unmet) =
+                self.cluster.with(|world| (progress.look(world, self.began.elapsed()), self.unmet(world)));
+            lines.iter().for_each(|line| say(line));
             // What is told here is told above; it must not pile up.
             drop(self.cluster.take_told());
-            if !self.until.is_empty() && self.unmet().is_empty() {
+            if !self.until.is_empty() && unmet.is_empty() {
                 return End::Held;
             }
             let over = async {
@@ -205,13 +206,10 @@ impl<'a> Sandbox<'a> {
     }
 
     /// What does not hold, each with what is so instead.
-    fn unmet(&self) -> Vec<String> {
-        self.cluster.with(|world| {
-            let check = |until: &Until| {
-                until.check(world, &self.applied).err().map(|instead| format!("{}: {instead}", until.text))
-            };
-            self.until.iter().filter_map(check).collect()
-        })
+    fn unmet(&self, world: &World) -> Vec<String> {
+        let check =
+            |until: &Until| until.check(world, &self.applied).err().map(|instead| format!("{}: {instead}", until.text));
+        self.until.iter().filter_map(check).collect()
     }
 
     fn report(&self, end: End) -> Result<Report, Failure> {
@@ -220,7 +218,7 @@ impl<'a> Sandbox<'a> {
             End::Interrupted if self.until.is_empty() => return Ok(Report::default()),
             End::Held => Vec::new(),
             // The last moment counts.
-            End::TimedOut | End::Interrupted => self.unmet(),
+            End::TimedOut | End::Interrupted => self.cluster.with(|world| self.unmet(world)),
         };
         if unmet.is_empty() {
             let passed = self.began.elapsed().as_secs_f64();

@@ -180,7 +180,8 @@ fn trouble(object: &Value) -> String {
 pub(super) fn degraded(object: &Value) -> Option<String> {
     let conditions = Condition::read_all(object.pointer("/status/conditions")?);
     let degraded = condition::find(&conditions, "Degraded").filter(|found| found.is_true())?;
-    Some(format!("{}: {}", degraded.reason, degraded.message))
+    let said = &degraded.message;
+    Some(if said.starts_with(&degraded.reason) { said.clone() } else { format!("{}: {said}", degraded.reason) })
 }
 
 /// True where the pod says that it is ready.
