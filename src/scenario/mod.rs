@@ -3,6 +3,7 @@
 mod changes;
 pub mod claim_forms;
 mod claims;
+pub mod embedded;
 pub mod given;
 pub mod happenings;
 mod headlines;
