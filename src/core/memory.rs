@@ -137,7 +137,7 @@ impl Vanished {
             had_vm: pod.has_vm(),
             succeeded: pod.phase == PodPhase::Succeeded,
             node_was_ready,
-            confirmed: false,
+            confirmed: pod.deleting,
         }
     }
 }

@@ -196,13 +196,7 @@ fn delete(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
             }
             note(seen, attempt, outcome);
         }
-        // What we wanted: no disappearance to be charged or feared.
-        Effect::Gone => {
-            if let Some(uid) = seen.pods.get(name).map(|pod| pod.uid.to_string()) {
-                seen.memory.deleted.insert(name.to_owned(), uid);
-            }
-            pod_is_gone(seen, name);
-        }
+        Effect::Gone => pod_is_gone(seen, name),
         Effect::Moved
         | Effect::Taken
         | Effect::NamespaceGoing
