@@ -5,6 +5,7 @@ use super::wire::Wire;
 use crate::core::control::kinds::Kind;
 use crate::core::control::wake::Key;
 use crate::scenario::happenings::PassStory;
+use crate::scenario::replica::DEADLINE;
 use crate::shell::clock::Clock;
 use crate::shell::options::Settings;
 use crate::shell::registry::Registry;
@@ -19,9 +20,6 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// How long the operator waits for an answer: nothing, as far as a story is concerned. It is the shortest time that the
-/// runtime's clock knows; in memory a lost answer takes no time at all.
-const DEADLINE: Duration = Duration::from_millis(1);
 /// Times that everybody else gets a turn before nothing is believed to be left to do.
 const ROUNDS: u32 = 8;
 /// A pass that is not over by then hangs.
