@@ -50,7 +50,7 @@ fn template(set: &SetFacts, id: &Identity<'_>, name: &str, node: &str) -> Option
     match canonical_slot(suffix)? {
         0 => Some(wanted_main(spec, id, Boot::Fresh, None)),
         slot => {
-            let main = agent_vm(&set.namespace, &set.name, 0).into();
+            let main = agent_vm(&set.namespace, &set.name, 0);
             Some(wanted_sub_agent(spec, id, slot, &main, Some(&node).filter(|node| !node.is_empty()), Boot::Fresh))
         }
     }

@@ -48,7 +48,7 @@ pub enum Step {
     Fault(Fault),
     /// Somebody else is faster: right before a call of the operator, another write is carried out:
     /// `- overtake: {verb: create, resource: pods, delete: {namespace: true}}`.
-    Overtake(Overtake),
+    Overtake(Box<Overtake>),
     /// The operator dies right after its nth call from now, and starts again: `- crash: {after: 3}`. All but the API
     /// server, the nodes and the registry is lost.
     Crash(Crash),

@@ -13,6 +13,7 @@ use crate::core::decision::Finding;
 use crate::core::pod::drift::{FieldDrift, must_recreate};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::template::PodTemplate;
+use crate::core::rule::Rule;
 use crate::rules;
 
 rules! {
@@ -56,12 +57,31 @@ pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate
         Standing::Charged => {
             Finding::of(&REBUILD_CHARGED, format!("{} failed and is charged already", pod.name)).change(delete(pod))
         }
-        Standing::TooEarly(left) => Finding::of(&BACK_OFF, format!("{} failed again: {why}", pod.name))
-            .trouble("Rebuilding", format!("pod {} failed: {why}", pod.name))
-            .wait(format!("the next rebuild of {}", pod.name), Some(left)),
+        Standing::TooEarly(left) => {
+            let finding = Finding::of(&BACK_OFF, format!("{} failed again: {why}", pod.name));
+            while_rebuilt(seen, seat, finding.wait(format!("the next rebuild of {}", pod.name), Some(left)))
+        }
         Standing::Due => rebuild(seen, seat, pod, &why),
         Standing::Exhausted(0) => Finding::of(&HISTORY_UNREADABLE, format!("{} failed: {why}", pod.name)).stop(),
         Standing::Exhausted(count) => dead_letter(pod, count, &why),
+    }
+}
+
+/// Waits for a pod to be Ready. One that was rebuilt is degraded until then, whatever the node agent tries meanwhile: a
+/// condition that came and went with each try would be an event each time.
+pub fn await_ready(seen: &Observed, seat: &Seat, pod: &PodFacts, rule: &Rule) -> Finding {
+    let finding = Finding::of(rule, format!("{} is not Ready", pod.name));
+    while_rebuilt(seen, seat, finding.wait(format!("{} to be Ready", pod.name), None))
+}
+
+/// The same for whatever else a seat waits for between its rebuild and being Ready.
+pub fn while_rebuilt(seen: &Observed, seat: &Seat, finding: Finding) -> Finding {
+    match budget::count(seen, &seat.role) {
+        0 => finding,
+        count => {
+            let message = format!("pod {} was rebuilt, {count} of {} times", seat.pod, budget::MOST);
+            finding.trouble("Rebuilding", message)
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! Main agent, sub-agents and toolboxes share it.
 
 use super::observed::{Observed, Rival};
+use super::rebuild::while_rebuilt;
 use super::{answers, budget};
 use crate::core::action::{Change, Live, Question, Want};
 use crate::core::contract::keys;
@@ -43,7 +44,8 @@ rules! {
     SNAPSHOT_FOUND = "seat/snapshot-found";
     /// Wait between two creates of what keeps disappearing.  (D-46)
     AWAIT_BUDGET = "seat/await-budget";
-    /// Stop creating what disappeared too often: a person has to look, or the spec to change.  (D-46, D-47)
+    /// Pause creating what disappeared too often, and say so: a person has to look, or the spec to change. There is no pod
+    /// to look at and nothing to lose, so it is tried again once the budget has aged.  (D-46, D-47)
     EXHAUSTED = "seat/exhausted";
 }
 
@@ -224,8 +226,10 @@ fn budgeted<'a>(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Op
 pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, rule: &Rule) -> Finding {
     let Seat { pod, vm, .. } = seat;
     match step {
-        Step::Leaving(_) => Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"))
-            .wait(format!("pod {pod} to be gone"), seen.look_after(pod)),
+        Step::Leaving(_) => {
+            let finding = Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"));
+            while_rebuilt(seen, seat, finding.wait(format!("pod {pod} to be gone"), seen.look_after(pod)))
+        }
         Step::Unnameable(oddity) => {
             Finding::of(&NAME_TOO_LONG, oddity.message.clone()).trouble(oddity.reason, oddity.message).stop()
         }
@@ -254,16 +258,24 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
                 .trouble("SnapshotFound", format!("{message}; pod {pod} is not created"))
                 .wait(format!("snapshot {vm}:hibernate to be gone"), Some(FOUND_AGAIN))
         }
-        Step::TooEarly(left) => Finding::of(&AWAIT_BUDGET, format!("{pod} disappeared lately"))
-            .wait(format!("the next try of {pod}"), Some(left)),
+        Step::TooEarly(left) => {
+            let finding = Finding::of(&AWAIT_BUDGET, format!("{pod} disappeared lately"));
+            while_rebuilt(seen, seat, finding.wait(format!("the next try of {pod}"), Some(left)))
+        }
+        Step::Exhausted(0) => {
+            Finding::of(&EXHAUSTED, format!("{pod} disappeared, and its rebuild history cannot be read")).stop()
+        }
         Step::Exhausted(count) => {
             let message = match count {
                 0 => format!("pod {pod} disappeared, and its rebuild history cannot be read"),
                 _ => format!("pod {pod} disappeared or failed {count} times"),
             };
-            Finding::of(&EXHAUSTED, message.clone())
-                .trouble("RebuildsExhausted", format!("{message}; edit the spec, or clear its rebuild history"))
-                .stop()
+            let finding = Finding::of(&EXHAUSTED, message.clone())
+                .trouble("RebuildsExhausted", format!("{message}; edit the spec, or clear its rebuild history"));
+            match budget::forgiven_in(seen, &seat.role) {
+                Some(left) => finding.wait(format!("the budget of {pod} to count no more"), Some(left)),
+                None => finding.stop(),
+            }
         }
         Step::Vacant => vacant(seen, seat, wanted, rule),
     }

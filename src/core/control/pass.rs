@@ -13,7 +13,7 @@ const IDLE_TURNS_MAX: u32 = 16;
 /// Turns after which a pass is given up whatever happened in it.
 const TURNS_MAX: usize = 128;
 /// The widest wave.
-const WIDTH_MAX: usize = 16;
+pub const WIDTH_MAX: usize = 16;
 
 /// A pass in progress.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use super::failure;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, Occupant, Seat};
-use crate::core::cocoonset::{rollout, sitting};
+use crate::core::cocoonset::{rebuild, rollout, sitting};
 use crate::core::contract::names::Role;
 use crate::core::decision::{Finding, Verdict};
 use crate::core::pod::drift::{drift_of, must_recreate};
@@ -72,10 +72,7 @@ fn here(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate) -> V
     if must_recreate(&drifts) {
         findings.push(rollout::replace(seen, seat, pod, wanted, &drifts));
     } else if !pod.ready {
-        findings.push(
-            Finding::of(&AWAIT_READY, format!("{} is not Ready", pod.name))
-                .wait(format!("{} to be Ready", pod.name), None),
-        );
+        findings.push(rebuild::await_ready(seen, seat, pod, &AWAIT_READY));
     }
     if findings.is_empty() {
         Verdict::pass(format!("{} is Ready and as wanted", pod.name))

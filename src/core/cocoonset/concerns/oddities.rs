@@ -3,7 +3,7 @@
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::budget;
 use crate::core::cocoonset::observed::Observed;
-use crate::core::contract::names::VmName;
+use crate::core::contract::names::{NameFit, Role, VmName, check_names};
 use crate::core::contract::rebuilds::Rebuilds;
 use crate::core::contract::records::Records;
 use crate::core::contract::{delete_names, keys};
@@ -58,14 +58,31 @@ fn all(seen: &Observed) -> BTreeSet<Oddity> {
     let known: BTreeSet<VmName> = seen.set.status.vm_names().map(VmName::from).collect();
     let names = annotation(keys::DELETE_VM_NAMES).unwrap_or_default();
     all.extend(delete_names::read(names, &seen.set.namespace, &seen.set.name, &known).oddity);
+    all.extend(long_names(seen));
     for pod in seen.pods.values() {
         all.extend(pod.oddities.iter().cloned());
-        if pod.managed && pod.accepted_vm_name().is_none() {
+        let said = pod.oddities.iter().any(|oddity| oddity.reason == NAME_MISMATCH);
+        if !said && pod.managed && pod.accepted_vm_name().is_none() {
             let message = format!("pod {} carries VM name {:?}", pod.name, pod.vm_name.as_str());
             all.insert(Oddity::new(NAME_MISMATCH, keys::VM_NAME, message));
         }
     }
     all
+}
+
+/// VM names that hosts may not bear; of the agents, whose names differ in the slot alone, the longest.
+fn long_names(seen: &Observed) -> impl Iterator<Item = Oddity> {
+    let spec = &seen.set.spec;
+    let agent = match spec.agent.replicas_clamped {
+        0 => Role::Main,
+        slots => Role::SubAgent(slots),
+    };
+    let toolboxes = spec.creatable_toolboxes().filter(|toolbox| toolbox.is_managed());
+    let roles = std::iter::once(agent).chain(toolboxes.map(|toolbox| Role::Toolbox(toolbox.name.clone())));
+    roles.filter_map(|role| match check_names(&seen.set.namespace, &seen.set.name, &role) {
+        NameFit::Long(oddity) => Some(oddity),
+        NameFit::Fits | NameFit::Impossible(_) => None,
+    })
 }
 
 /// Whether the rebuild history of any seat cannot be read; kept beside the rule that says so.

@@ -1,12 +1,13 @@
 //! Sub-agents, slot by slot: extra, missing, failed, drifted.
 
 use super::main_agent;
-use crate::core::action::{Change, Want};
+use crate::core::action::{ActionKind, Attempt, Change, Want};
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, Occupant, Seat, Step};
 use crate::core::cocoonset::{answers, rebuild, rollout, sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
+use crate::core::control::pass::WIDTH_MAX;
 use crate::core::decide::Gate;
 use crate::core::decision::{Finding, Verdict};
 use crate::core::pod::drift::{FieldDrift, drift_of, must_recreate};
@@ -58,6 +59,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         }
     }
     findings.extend(await_main(seen, &mut missing));
+    ask_in_turn(seen, &mut missing);
     findings.extend(missing);
     findings.extend(sitting.iter().flat_map(|at| tend(seen, at)));
     findings.extend(replace_one(seen, &sitting));
@@ -168,6 +170,19 @@ fn await_main(seen: &Observed, missing: &mut Vec<Finding>) -> Option<Finding> {
     Some(Finding::of(&AWAIT_MAIN, because).wait("the main agent to be Ready and as wanted", None))
 }
 
+/// Of many missing sub-agents, the registry is asked for as many as are created side by side; for one, where creates
+/// were refused lately: the refusal of the first may be that of all.
+fn ask_in_turn(seen: &Observed, missing: &mut Vec<Finding>) {
+    let any = Attempt { action: ActionKind::CreatePod, target: String::new(), dry_run: false };
+    let mut left = if seen.memory.record(&any).is_some() { 1 } else { WIDTH_MAX };
+    missing.retain(|finding| {
+        let asks = finding.rule == seat::ASK_SNAPSHOT.id();
+        let keeps = !asks || left > 0;
+        left -= usize::from(asks && keeps);
+        keeps
+    });
+}
+
 /// What one sub-agent needs, whatever the others do.
 fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {
     let mut findings = rollout::in_place(at.pod, &at.wanted, &at.drifts);
@@ -178,9 +193,7 @@ fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {
     if at.pod.is_terminal() {
         findings.push(rebuild::failed(seen, &at.seat, at.pod, &at.wanted, &at.drifts));
     } else if !at.pod.ready && !must_recreate(&at.drifts) {
-        let name = &at.pod.name;
-        findings
-            .push(Finding::of(&AWAIT_READY, format!("{name} is not Ready")).wait(format!("{name} to be Ready"), None));
+        findings.push(rebuild::await_ready(seen, &at.seat, at.pod, &AWAIT_READY));
     }
     findings
 }

@@ -81,9 +81,7 @@ fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {
     if at.pod.is_terminal() {
         findings.push(rebuild::failed(seen, &at.seat, at.pod, &at.wanted, &at.drifts));
     } else if !at.pod.ready && !must_recreate(&at.drifts) {
-        let name = &at.pod.name;
-        findings
-            .push(Finding::of(&AWAIT_READY, format!("{name} is not Ready")).wait(format!("{name} to be Ready"), None));
+        findings.push(rebuild::await_ready(seen, &at.seat, at.pod, &AWAIT_READY));
     }
     findings
 }
