@@ -362,9 +362,19 @@ fn time_grows_with_the_pods_and_not_faster() {
         };
         (0..7).map(|_| once()).min().expect("seven times")
     };
-    let (few, many) = (agents(16), agents(128));
-    let growth = took(&many).as_secs_f64() / took(&few).as_secs_f64();
-    assert!(growth < 24.0, "8 times the pods took {growth:.1} times as long");
+    let at_rest = |_: &mut Observed| {};
+    let deleted = |seen: &mut Observed| seen.set.deleting = Some(seen.now);
+    let scaled_down = |seen: &mut Observed| {
+        seen.set.spec.agent.replicas = 0;
+        seen.set.spec.agent.replicas_clamped = 0;
+    };
+    for change in [at_rest as fn(&mut Observed), deleted, scaled_down] {
+        let (mut few, mut many) = (agents(16), agents(128));
+        change(&mut few);
+        change(&mut many);
+        let growth = took(&many).as_secs_f64() / took(&few).as_secs_f64();
+        assert!(growth < 24.0, "8 times the pods took {growth:.1} times as long");
+    }
 }
 
 fn wanting(rule: &'static str, wants: Vec<Change>) -> Decision {

@@ -37,6 +37,8 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
     let base = options.registry()?;
     let settings = options.settings()?;
     logs::start(options.log_level, options.log_format)?;
+    // One provider, whatever other crates bring along; an error says that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     std::panic::set_hook(Box::new(|panic| warn!("{panic}")));
     if let Some(notice) = base.notice() {
         warn!("{notice}");

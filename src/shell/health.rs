@@ -7,7 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How all watches are.
+/// How long a start waits for kinds that it could do without.
+const OPTIONAL_WAIT: Duration = Duration::from_secs(10);
+
+/// How all watches are. Its opening counts as a sign of life: a server whose objects of a kind never change has no
+/// bookmarks to send, and an open answer to a new watch shows that it is there.
 #[derive(Debug)]
 pub struct Health {
     kinds: Mutex<BTreeMap<Kind, Watched>>,
@@ -47,15 +51,14 @@ impl Health {
         self.changed.notify_waiters();
     }
 
-    /// Waits until every kind that is needed was listed, and every other one at least tried.
+    /// Waits until every kind that is needed was listed, and for a while for the others: what is decided without them is
+    /// right, and better with them.
     pub async fn settled(&self) {
-        loop {
-            let changed = self.changed.notified();
-            if Kind::ALL.into_iter().all(|kind| self.is_settled(kind)) {
-                return;
-            }
-            changed.await;
-        }
+        self.until(|kinds, kind| kind.is_optional() || matches!(kinds.get(&kind), Some(Watched::Heard(_)))).await;
+        let known = |kinds: &BTreeMap<Kind, Watched>, kind| {
+            matches!(kinds.get(&kind), Some(Watched::Heard(_) | Watched::Refused))
+        };
+        let _ = tokio::time::timeout(OPTIONAL_WAIT, self.until(known)).await;
     }
 
     /// Why the operator is not ready; nothing where it is.
@@ -76,11 +79,14 @@ impl Health {
         Kind::ALL.into_iter().filter_map(why).collect()
     }
 
-    fn is_settled(&self, kind: Kind) -> bool {
-        match self.lock().get(&kind) {
-            Some(Watched::Heard(_)) => true,
-            Some(Watched::Refused | Watched::Failing) => kind.is_optional(),
-            None => false,
+    async fn until(&self, holds: impl Fn(&BTreeMap<Kind, Watched>, Kind) -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            let kinds = self.lock().clone();
+            if Kind::ALL.into_iter().all(|kind| holds(&kinds, kind)) {
+                return;
+            }
+            changed.await;
         }
     }
 
@@ -111,9 +117,11 @@ mod tests {
         health.failing(Kind::CocoonSets);
         assert_eq!(health.unready(), ["cocoonsets were not listed yet"]);
         health.heard(Kind::CocoonSets);
+        let began = tokio::time::Instant::now();
         health.settled().await;
+        assert_eq!(began.elapsed(), OPTIONAL_WAIT, "namespaces may still come");
         assert_eq!(health.unready(), [""; 0]);
-        tokio::time::advance(Duration::from_secs(121)).await;
+        tokio::time::advance(Duration::from_secs(111)).await;
         health.heard(Kind::CocoonSets);
         health.heard(Kind::CocoonHibernations);
         assert_eq!(health.unready(), ["the watch of pods was silent for 121s"]);

@@ -84,3 +84,44 @@ pub fn held_back(left: Duration) -> Reply {
         digest: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn limits() -> Arc<Limits> {
+        Arc::new(Limits::new(Clock::starting_at(jiff::Timestamp::UNIX_EPOCH, 0)))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sixty_four_are_under_way_and_all_get_their_turn() {
+        let (limits, now, most) = (limits(), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let one = |_| {
+            let (limits, now, most) = (Arc::clone(&limits), Arc::clone(&now), Arc::clone(&most));
+            async move {
+                let permit = limits.leave("pods").await.expect("an open flow");
+                most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                now.fetch_sub(1, Ordering::Relaxed);
+                drop(permit);
+            }
+        };
+        let began = tokio::time::Instant::now();
+        futures::future::join_all((0..200).map(one)).await;
+        assert_eq!((most.load(Ordering::Relaxed), began.elapsed().as_secs()), (64, 4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_flow_answers_at_once_and_says_for_how_long() {
+        let limits = limits();
+        let reply = held_back(Duration::from_millis(6_500));
+        limits.leave("pods").await.expect("open").answered(&reply);
+        assert_eq!(limits.leave("pods").await.expect_err("closed"), Duration::from_secs(7));
+        assert!(limits.leave("nodes").await.is_ok());
+        assert_eq!(limits.width(), 32);
+        tokio::time::advance(Duration::from_secs(7)).await;
+        assert!(limits.leave("pods").await.is_ok());
+    }
+}

@@ -94,7 +94,7 @@ impl StartupError {
 /// What `run` takes, and `sandbox` too.
 #[derive(Clone, Debug, Args)]
 pub struct RunOptions {
-    /// Registry of VM snapshots, HOST[:PORT][/PATH]
+    /// Registry of VM snapshots: `HOST[:PORT][/PATH]`
     #[arg(long, env = "OCI_REGISTRY", value_name = "BASE")]
     pub oci_registry: Option<String>,
     /// Speak plain HTTP with the registry; without this only where it is on loopback
@@ -127,7 +127,7 @@ pub struct RunOptions {
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<String>,
     /// Longest wait for an answer of the API server
-    #[arg(long, env = "HTTP_TIMEOUT", value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub http_timeout: Duration,
     /// How long a watch stays open; one that is silent for twice as long makes the operator unready
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
@@ -247,7 +247,7 @@ fn workers(text: &str) -> Result<OrUnset<usize>, String> {
         "" => Ok(OrUnset(None)),
         text => match text.parse() {
             Ok(count @ 1..=1024) => Ok(OrUnset(Some(count))),
-            _ => Err("expected a whole number from 1 to 1024".to_owned()),
+            _ => Err("expected a whole number from 1 to 1024, in the flag or its variable".to_owned()),
         },
     }
 }

@@ -60,6 +60,11 @@ impl Base {
             .then(|| format!("{}://{}/v2/{repository}/manifests/{tag}", self.scheme, self.host))
     }
 
+    /// True where it is spoken to without TLS.
+    pub fn is_plain(&self) -> bool {
+        self.scheme == "http"
+    }
+
     /// What to say at the start where an older operator would have fallen back to plain HTTP silently.
     pub fn notice(&self) -> Option<String> {
         (self.scheme == "https" && is_private(&self.host)).then(|| {

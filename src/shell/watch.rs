@@ -10,9 +10,12 @@ use crate::core::control::kinds::{Event, Kind};
 use crate::core::meta;
 use crate::core::outcome::{Answer, Class, Outcome};
 use crate::core::wire::{Method, Request, Verb};
+use futures::FutureExt;
 use serde_json::Value;
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 /// Objects a page.
 const PAGE: &str = "500";
@@ -25,8 +28,18 @@ const TOO_SHORT: Duration = Duration::from_secs(1);
 /// Broken streams in a row after which the version that the watch resumes from is no longer trusted.
 const BROKEN_MOST: u32 = 3;
 
-/// Keeps one kind listed and watched.
+/// Keeps one kind listed and watched. A panic on what was read starts it over, like any other failure.
 pub async fn keep(shell: &Shell, kind: Kind) {
+    let mut panics: u32 = 0;
+    loop {
+        let Err(_) = AssertUnwindSafe(supervise(shell, kind)).catch_unwind().await;
+        panics = panics.saturating_add(1);
+        error!(kind = kind.resource(), panics, "a bug: what a watch showed could not be taken in; it starts over");
+        tokio::time::sleep(backoff::delay(backoff::WATCH_FIRST, backoff::WATCH_MOST, panics, 0)).await;
+    }
+}
+
+async fn supervise(shell: &Shell, kind: Kind) -> Infallible {
     let mut supervisor = Supervisor { shell, kind, failures: 0, expired: 0, said: None };
     loop {
         match supervisor.list().await {
@@ -89,19 +102,24 @@ impl Supervisor<'_> {
             let reply = self.shell.api.send(self.kind.resource(), &request).await;
             let outcome = classify(Verb::List, &reply);
             self.shell.metrics.outcome(Verb::List, self.kind.resource(), outcome.class);
-            let (Class::Done, Answer::List { items, version, continue_token }) = (outcome.class, &outcome.answer)
-            else {
-                return Err(outcome);
-            };
-            all.extend(items.iter().cloned());
-            token.clone_from(continue_token);
-            if token.is_empty() {
-                debug!(kind = self.kind.resource(), objects = all.len(), %version, "listed");
-                self.shell.state.apply(self.kind, Event::Listed { items: all, version: version.clone() });
-                self.well();
-                return Ok(version.clone());
+            match outcome {
+                Outcome { class: Class::Done, answer: Answer::List { items, version, continue_token }, .. } => {
+                    all.extend(items);
+                    token = continue_token;
+                    if token.is_empty() {
+                        return Ok(self.listed(all, version));
+                    }
+                }
+                outcome => return Err(outcome),
             }
         }
+    }
+
+    fn listed(&mut self, items: Vec<Value>, version: String) -> String {
+        debug!(kind = self.kind.resource(), objects = items.len(), %version, "listed");
+        self.shell.state.apply(self.kind, Event::Listed { items, version: version.clone() });
+        self.well();
+        version
     }
 
     /// Watches from this version on, again and again, until only a new list helps.
@@ -145,12 +163,12 @@ impl Supervisor<'_> {
 
     /// One watch, from its opening to its end.
     async fn watch(&mut self, version: String) -> Over {
-        let seconds = self.shell.settings.watch_timeout.as_secs().max(1).to_string();
+        let open_for = self.open_for();
         let request = collection(self.kind)
             .with_query("watch", "true")
             .with_query("allowWatchBookmarks", "true")
             .with_query("resourceVersion", &version)
-            .with_query("timeoutSeconds", &seconds);
+            .with_query("timeoutSeconds", &open_for.as_secs().to_string());
         let opened = self.shell.clock.since_start();
         let mut lines = match self.shell.api.open(self.kind.resource(), &request).await {
             Ok(lines) => lines,
@@ -158,8 +176,7 @@ impl Supervisor<'_> {
         };
         self.shell.health.heard(self.kind);
         let mut at = version;
-        let whole = self.shell.settings.watch_timeout.saturating_add(GRACE);
-        let read = tokio::time::timeout(whole, self.read(&mut lines, &mut at)).await;
+        let read = tokio::time::timeout(open_for.saturating_add(GRACE), self.read(&mut lines, &mut at)).await;
         let lasted = self.shell.clock.since_start().saturating_sub(opened);
         match read {
             Ok(Some(outcome)) => self.refused(at, outcome),
@@ -174,6 +191,12 @@ impl Supervisor<'_> {
             // Not heard of: silence shows in the readiness, if the next watch is as silent.
             Err(_) => Over::Resume(at),
         }
+    }
+
+    /// A second more for each kind, so that they do not all open again at once.
+    fn open_for(&self) -> Duration {
+        let seconds = self.shell.settings.watch_timeout.as_secs().max(1);
+        Duration::from_secs(seconds.saturating_add(self.kind as u64))
     }
 
     fn refused(&self, version: String, outcome: Outcome) -> Over {

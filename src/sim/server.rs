@@ -14,7 +14,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 /// How often an idle watch is told how far it has come.
@@ -36,6 +36,9 @@ struct Inner {
     origin: Instant,
     /// Counts what may interest those who wait: writes, and changes of the wire.
     changed: watch::Sender<u64>,
+    /// The same for open watches, which are woken in the order in which they wait: a channel wakes its receivers in an
+    /// order drawn by chance, and then the same world would not always tell its clients the same.
+    waiting: Notify,
 }
 
 /// What the transport does to everybody.
@@ -62,6 +65,7 @@ impl Cluster {
             start,
             origin: Instant::now(),
             changed: watch::channel(0).0,
+            waiting: Notify::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -92,6 +96,7 @@ impl Cluster {
 
     fn wake(&self) {
         self.inner.changed.send_modify(|count| *count = count.wrapping_add(1));
+        self.inner.waiting.notify_waiters();
     }
 
     /// Signals whenever something was written or has happened.
@@ -204,7 +209,6 @@ impl Cluster {
         let now = Instant::now();
         let stream = Stream {
             cluster: self.clone(),
-            changes: self.changes(),
             cut: lock(&self.inner.wire).cut,
             told: watch.version,
             watch,
@@ -225,7 +229,6 @@ impl Cluster {
 struct Stream {
     cluster: Cluster,
     watch: Watch,
-    changes: watch::Receiver<u64>,
     ready: VecDeque<Bytes>,
     cut: u64,
     until: Instant,
@@ -244,14 +247,15 @@ impl Stream {
             if self.over {
                 return None;
             }
-            self.changes.borrow_and_update();
+            let inner = Arc::clone(&self.cluster.inner);
+            let changed = inner.waiting.notified();
             self.take_events();
             if !self.ready.is_empty() || self.over {
                 continue;
             }
             tokio::select! {
                 biased;
-                changed = self.changes.changed() => self.over = changed.is_err(),
+                () = changed => {}
                 () = tokio::time::sleep_until(self.until) => {
                     self.bookmark();
                     self.over = true;

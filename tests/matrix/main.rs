@@ -240,7 +240,13 @@ fn forget_times(value: &mut Value) {
                 forget_times(inner);
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(forget_times),
+        Value::Array(list) => {
+            list.iter_mut().for_each(forget_times);
+            // Conditions are a map by type: their order says when each was first written.
+            if list.iter().all(|entry| entry["type"].is_string()) {
+                list.sort_by_key(|entry| entry["type"].to_string());
+            }
+        }
         Value::String(text) => {
             if let Ok(mut inner @ Value::Object(_)) = serde_json::from_str::<Value>(text) {
                 forget_times(&mut inner);
@@ -248,6 +254,17 @@ fn forget_times(value: &mut Value) {
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Where two ends differ.
+fn differences(at: &str, wanted: &Value, got: &Value, told: &mut String) {
+    if let (Value::Object(one), Value::Object(other)) = (wanted, got) {
+        for key in one.keys().chain(other.keys()).collect::<BTreeSet<_>>() {
+            differences(&format!("{at}/{key}"), &wanted[key.as_str()], &got[key.as_str()], told);
+        }
+    } else if wanted != got {
+        let _ = write!(told, "\n  {at}: {wanted} became {got}");
     }
 }
 
@@ -306,7 +323,9 @@ fn one_answer_of_any_class_changes_nothing_in_the_end() {
             }
             let got = end_state(row, Some(column));
             if got != wanted {
-                faults.push(format!("{} × {}\n  {wanted}\n  {got}", row.name(), column.name()));
+                let mut told = format!("{} × {}", row.name(), column.name());
+                differences("", &wanted, &got, &mut told);
+                faults.push(told);
             }
         }
     }

@@ -59,6 +59,7 @@ pub const ROWS: &[Row] = &[
     row(&sub_agents::CREATE, PatchObject, sub_agent_disappeared),
     row(&sub_agents::SCALE_DOWN, PatchObject, too_many),
     row(&sub_agents::SCALE_DOWN, DeletePod, too_many),
+    row(&sub_agents::REMEMBER, PatchObject, gone_and_unwanted),
     row(&toolboxes::CREATE, CreatePod, toolbox_missing),
     of("static", &toolboxes::CREATE, CreatePod, static_toolbox_missing),
     row(&toolboxes::CREATE, PatchObject, toolbox_disappeared),
@@ -70,6 +71,7 @@ pub const ROWS: &[Row] = &[
     of("relabelled-and-leaving", &seat::LOOK_FOR_VANISHED, ReadLive, main_hidden_and_leaving),
     row(&seat::LOOK_AT_FOREIGN, ReadLive, foreign_main),
     row(&rollout::PATCH_IN_PLACE, PatchPod, policy_edited),
+    row(&rollout::ADOPT, PatchPod, older_operator),
     row(&rollout::ASK_ADMISSION, CreatePod, image_edited),
     row(&rollout::RECREATE, DeletePod, image_edited),
     row(&rebuild::REBUILD, PatchObject, sub_agent_failed),
@@ -82,8 +84,8 @@ pub const ROWS: &[Row] = &[
     row(&namespace::REMEMBER, PatchObject, namespace_going),
     row(&teardown::REMEMBER, PatchObject, deleted),
     of("late", &teardown::REMEMBER, PatchObject, deleted_and_leaving),
-    row(&teardown::REMEMBER, DeletePod, deleted),
-    row(&teardown::DELETE_PODS, DeletePod, deleted_and_remembered),
+    row(&teardown::DELETE_PODS, DeletePod, deleted),
+    of("remembered", &teardown::DELETE_PODS, DeletePod, deleted_and_remembered),
     of("hidden", &teardown::DELETE_PODS, DeletePod, deleted_with_hidden_pod),
     row(&teardown::LOOK_FOR_PODS, ReadLive, deleted_without_pods),
     row(&teardown::ASK_TAGS, ProbeSnapshot, deleted_without_pods),
@@ -253,6 +255,18 @@ fn policy_edited() -> Stage {
     world.edit(|set| set["spec"]["snapshotPolicy"] = json!("never"));
     world.edit_pod("demo-0", |pod| pod["metadata"]["annotations"][keys::GENERATION] = json!("2"));
     Stage::new(world)
+}
+fn older_operator() -> Stage {
+    let mut world = with(agent(0), &[Role::Main]);
+    world.edit_pod("demo-0", |pod| {
+        pod["metadata"]["annotations"].as_object_mut().expect("annotations").remove(keys::TEMPLATE);
+    });
+    Stage::new(world)
+}
+fn gone_and_unwanted() -> Stage {
+    let mut stage = disappeared(agent(1), &[Role::Main, Role::SubAgent(1)], "demo-1");
+    stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(0));
+    stage
 }
 fn image_edited() -> Stage {
     let mut world = with(agent(0), &[Role::Main]);

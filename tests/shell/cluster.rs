@@ -198,7 +198,7 @@ pub fn sets(name: &str) -> String {
     if name.is_empty() { all.to_owned() } else { format!("{all}/{name}") }
 }
 
-fn text(value: &Value, pointer: &str) -> String {
+pub fn text(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 

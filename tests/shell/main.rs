@@ -1,13 +1,16 @@
 //! The shell over the real client and a real store, in process, on a paused clock: no port, no waiting.
 
 mod cluster;
+mod sockets;
 
 use cluster::{Cluster, Meddled, http_reply, registry, sets, until};
 use cocoon_operator::core::wire::{Method, Reply, Verb};
 use cocoon_operator::shell::Exit;
 use cocoon_operator::shell::registry::Local;
+use cocoon_operator::sim::faults::{Fault, Pattern, What};
 use cocoon_operator::sim::store::{Match, Refusal, Rule};
 use cocoon_operator::sim::world::OPERATOR;
+use rstest::rstest;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -46,6 +49,7 @@ async fn a_set_comes_up_and_the_operator_falls_silent() {
 /// Incident A: somebody writes between our look and our write.
 #[tokio::test(start_paused = true)]
 async fn a_conflict_of_every_write_is_no_error() {
+    let (log, _guard) = log_of_errors();
     let cluster = Cluster::new();
     let mut met = std::collections::BTreeSet::new();
     cluster.meddle(move |request| {
@@ -54,7 +58,7 @@ async fn a_conflict_of_every_write_is_no_error() {
     let operator = cluster.operator(registry(&cluster));
     cluster.create_set("demo", spec(1));
     until("Running", || cluster.phase("demo") == "Running").await;
-    assert_eq!(operator.errors(), 0);
+    assert_eq!((operator.errors(), lines(&log)), (0, 0));
     let conflicts = "cocoon_operator_outcomes_total{kind=\"cocoonsets\",outcome=\"Conflict\",verb=\"patch\"} 2";
     operator.shows(conflicts);
 }
@@ -62,6 +66,7 @@ async fn a_conflict_of_every_write_is_no_error() {
 /// Incident B: the namespace goes, its pods first.
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_goes_is_no_error() {
+    let (log, _guard) = log_of_errors();
     let cluster = Cluster::new();
     let operator = cluster.operator(registry(&cluster));
     for name in ["a", "b", "c"] {
@@ -71,7 +76,7 @@ async fn a_namespace_that_goes_is_no_error() {
     let creates = cluster.sent("POST ");
     cluster.delete("/api/v1/namespaces/ns");
     until("the namespace is gone", || !cluster.has_namespace()).await;
-    assert_eq!(operator.errors(), 0);
+    assert_eq!((operator.errors(), lines(&log)), (0, 0));
     assert_eq!(cluster.sent("POST "), creates, "seen terminating, nothing is tried");
     assert!(cluster.pods().is_empty());
     sleep(Duration::from_secs(60)).await;
@@ -81,6 +86,7 @@ async fn a_namespace_that_goes_is_no_error() {
 /// The same where namespaces may not be watched: one refused wave per set.
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_goes_unseen_is_no_error() {
+    let (log, _guard) = log_of_errors();
     let cluster = Cluster::new();
     let all = |verbs: &[&str]| verbs.iter().map(|verb| (*verb).to_owned()).collect();
     let namespaces = Match { verbs: all(&["list", "watch"]), resource: Some("namespaces".into()), ..Match::default() };
@@ -95,7 +101,7 @@ async fn a_namespace_that_goes_unseen_is_no_error() {
     until("the namespace is gone", || !cluster.has_namespace()).await;
     let tried = cluster.sent("POST ") - creates;
     assert!(tried <= 3, "{tried} creates were tried");
-    assert_eq!(operator.errors(), 0);
+    assert_eq!((operator.errors(), lines(&log)), (0, 0));
 }
 
 /// A panic in one object's pass is that object's error, once, and nobody else's.
@@ -271,4 +277,105 @@ async fn a_deleted_set_leaves_nothing() {
     sleep(Duration::from_secs(5)).await;
     assert_eq!((operator.errors(), operator.shell.state.keys().len()), (0, 0));
     assert_eq!(operator.shell.state.next_due(), None);
+}
+
+/// What needs a person is an error when it is entered and once an hour, and no oftener (decision R4).
+#[tokio::test(start_paused = true)]
+async fn a_lasting_refusal_is_an_error_once_an_hour() {
+    let (log, _guard) = log_of_errors();
+    let cluster = Cluster::new();
+    let pods = Match { verbs: vec!["create".to_owned()], resource: Some("pods".into()), ..Match::default() };
+    let pods = Match { user: Some(OPERATOR.into()), ..pods };
+    cluster.served.with(|world| world.store.add_rule(Rule::new(pods, Refusal::Rbac)));
+    let operator = cluster.operator(registry(&cluster));
+    cluster.create_set("demo", spec(0));
+    until("refused", || operator.errors() == 1).await;
+    sleep(Duration::from_secs(50 * 60)).await;
+    assert_eq!((operator.errors(), lines(&log)), (1, 1));
+    sleep(Duration::from_secs(60 * 60)).await;
+    assert_eq!((operator.errors(), lines(&log)), (2, 2));
+    cluster.served.with(|world| world.store.clear_rules());
+    until("Running", || cluster.phase("demo") == "Running").await;
+    assert_eq!(operator.errors(), 2);
+}
+
+/// The same operator on the same cluster sends the same requests in the same order, and counts the same.
+#[test]
+fn it_does_the_same_every_time() {
+    let once = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async {
+            let cluster = Cluster::new();
+            let operator = cluster.operator(registry(&cluster));
+            for name in ["a", "b", "c", "d", "e", "f"] {
+                cluster.create_set(name, spec(3));
+            }
+            sleep(Duration::from_secs(30)).await;
+            cluster.delete("/api/v1/namespaces/ns");
+            sleep(Duration::from_secs(120)).await;
+            let counted = operator.shell.metrics.text();
+            cluster.requests().into_iter().chain(counted.lines().map(str::to_owned)).collect::<Vec<_>>()
+        })
+    };
+    let first = once();
+    assert!(first.len() > 60, "{}", first.len());
+    let second = once();
+    let differ = first.iter().zip(&second).position(|(first, second)| first != second);
+    let near =
+        |all: &[String]| all.iter().skip(differ.unwrap_or(0).saturating_sub(4)).take(12).cloned().collect::<Vec<_>>();
+    assert!(first == second, "at {differ:?} of {}: {:#?}\n{:#?}", first.len(), near(&first), near(&second));
+}
+
+type Log = Arc<std::sync::Mutex<Vec<u8>>>;
+
+/// What is logged as an error on this thread, for as long as the guard lives.
+fn log_of_errors() -> (Log, tracing::subscriber::DefaultGuard) {
+    struct Writer(Log);
+    impl std::io::Write for Writer {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("not poisoned").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let log = Log::default();
+    let target = Arc::clone(&log);
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::ERROR)
+        .with_ansi(false)
+        .with_writer(move || Writer(Arc::clone(&target)));
+    (log, tracing::subscriber::set_default(subscriber.finish()))
+}
+
+fn lines(log: &Log) -> usize {
+    let log = log.lock().expect("not poisoned");
+    log.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// Each write of a set's life once meets silence or a broken connection, before or after it was carried out: the same
+/// end, each pod created once, and no error.
+#[rstest]
+#[case(What::TimeoutBefore)]
+#[case(What::TimeoutAfter)]
+#[case(What::Reset { sent: false })]
+#[case(What::Reset { sent: true })]
+#[case(What::ResetAfter)]
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_not_answered_is_looked_after(#[case] what: What) {
+    let (log, _guard) = log_of_errors();
+    let cluster = Cluster::new();
+    let writes = [(Verb::Create, "pods"), (Verb::Patch, "cocoonsets"), (Verb::Patch, "cocoonsets/status")];
+    for (verb, kind) in writes.into_iter().chain([(Verb::Delete, "pods"), (Verb::Patch, "pods")]) {
+        let fault = Fault::new(Pattern::of(verb, kind), what.clone());
+        cluster.served.with(|world| world.faults.add(fault));
+    }
+    let operator = cluster.operator(registry(&cluster));
+    cluster.create_set("demo", spec(2));
+    until("Running", || cluster.phase("demo") == "Running").await;
+    assert_eq!(cluster.pods(), ["demo-0", "demo-1", "demo-2"]);
+    cluster.delete(&sets("demo"));
+    until("gone", || cluster.set("demo").is_none() && cluster.pods().is_empty()).await;
+    assert_eq!((operator.errors(), lines(&log)), (0, 0));
 }

@@ -72,7 +72,8 @@ fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
             seen.memory.node_names_pruned = drops_node_names(seen);
         }
     }
-    if outcome.effect() == Effect::Gone {
+    // Of the status a 404 is no proof that the object is gone: that takes a live read.
+    if outcome.effect() == Effect::Gone && attempt.action != ActionKind::PatchStatus {
         seen.live.object_gone = true;
     }
 }

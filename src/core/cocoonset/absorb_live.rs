@@ -30,6 +30,10 @@ pub(super) fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcom
         seen.memory.forget(attempt, seen.mono);
         if attempt.target == "object" {
             seen.memory.looked(&Question::ReadLive(Live::Object));
+            // Until the watch shows it, this is all that says so.
+            if absent {
+                note(seen, attempt, outcome);
+            }
         }
     } else {
         note(seen, attempt, outcome);

@@ -2,7 +2,7 @@
 //! a call site that a concern adds is covered the moment it exists.
 
 use super::observed::{Lease, Observed};
-use crate::core::action::{ActionKind, Attempt, Change, Want};
+use crate::core::action::{ActionKind, Attempt, Change, Live, Want};
 use crate::core::decide::Gate;
 use crate::core::decision::Finding;
 use crate::core::memory::Record;
@@ -60,7 +60,7 @@ pub fn gate(seen: &Observed, want: &Want) -> Gate {
         Effect::Happened => Gate::Open,
         Effect::Moved | Effect::Unsure => our_fault(moved(seen, want, &attempt, record), &attempt, record),
         Effect::Taken => taken(seen, want, &attempt, record),
-        Effect::Gone => gone(seen, &attempt, record),
+        Effect::Gone => gone(seen, want, &attempt, record),
         Effect::NamespaceGoing => wait(seen, &AWAIT_SERVER, &attempt, record),
         Effect::Refused => refused(seen, want, &attempt, record),
         Effect::Later => wait(seen, away(&attempt), &attempt, record),
@@ -131,8 +131,9 @@ fn taken(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Ga
 }
 
 /// A 404 on the custom resource means that it is gone; on a pod it was taken in as an answer already.
-fn gone(seen: &Observed, attempt: &Attempt, record: &Record) -> Gate {
+fn gone(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Gate {
     match attempt.action {
+        ActionKind::PatchStatus if !is_known_gone(seen) => moved(seen, want, attempt, record),
         ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
             held(Finding::of(&OBJECT_GONE, "it is not found any more").stop())
         }
@@ -144,6 +145,12 @@ fn gone(seen: &Observed, attempt: &Attempt, record: &Record) -> Gate {
             Gate::Open
         }
     }
+}
+
+/// A live read said that the object is gone.
+fn is_known_gone(seen: &Observed) -> bool {
+    let look = Attempt { action: ActionKind::ReadLive, target: Live::Object.short(), dry_run: false };
+    seen.memory.record(&look).is_some_and(|record| record.class.effect() == Effect::Gone)
 }
 
 /// Understood and refused. What may pass by itself is tried again; what cannot waits for an edit.

@@ -65,7 +65,7 @@ fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
     let told = condition::find(&status.conditions, "Degraded").is_some_and(Condition::is_true);
     // That nothing is wrong at this generation either is not worth a write.
     if told || degraded.is_true() {
-        status.conditions = condition::merge(&status.conditions, vec![degraded], &seen.now.to_string());
+        status.conditions = condition::merge(&status.conditions, vec![degraded], &stamp(seen));
     }
     status
 }
@@ -87,7 +87,7 @@ fn whole(seen: &Observed, phase: SetPhase, troubles: &[Trouble]) -> SetStatus {
         desired_toolboxes: counts.desired_toolboxes,
         agents: agents(seen),
         toolboxes: toolbox_entries(seen),
-        conditions: condition::merge(&seen.set.status.conditions, conditions, &seen.now.to_string()),
+        conditions: condition::merge(&seen.set.status.conditions, conditions, &stamp(seen)),
     }
 }
 
@@ -301,6 +301,11 @@ fn transitions(seen: &Observed, after: &SetStatus) -> Vec<(bool, String, String)
         events.push((true, now.reason, crate::core::oddity::excerpt(&now.message, 1000)));
     }
     events
+}
+
+/// As Kubernetes writes the times of conditions: whole seconds.
+fn stamp(seen: &Observed) -> String {
+    jiff::Timestamp::from_second(seen.now.as_second()).unwrap_or(seen.now).to_string()
 }
 
 /// Every seat that the spec asks for.

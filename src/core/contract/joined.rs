@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 /// one another; of anything else the later wish stands.
 pub fn joined(key: &str, earlier: Option<String>, later: Option<String>) -> Option<String> {
     let (Some(one), Some(other)) = (&earlier, &later) else { return later };
+    if one == other {
+        return later;
+    }
     match key {
         keys::DELETE_VM_NAMES => {
             let names = one.split(',').chain(other.split(',')).map(str::trim).filter(|name| !name.is_empty());

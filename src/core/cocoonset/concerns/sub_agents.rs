@@ -1,13 +1,14 @@
 //! Sub-agents, slot by slot: extra, missing, failed, drifted.
 
 use super::main_agent;
-use crate::core::action::{ActionKind, Attempt, Change};
+use crate::core::action::{ActionKind, Attempt, Change, Want};
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, Occupant, Seat, Step};
-use crate::core::cocoonset::{rebuild, rollout, sitting};
+use crate::core::cocoonset::{answers, rebuild, rollout, sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
 use crate::core::control::pass::WIDTH_MAX;
+use crate::core::decide::Gate;
 use crate::core::decision::{Finding, Verdict};
 use crate::core::pod::drift::{FieldDrift, drift_of, must_recreate};
 use crate::core::pod::facts::PodFacts;
@@ -107,19 +108,35 @@ fn scale_down(seen: &Observed) -> Vec<Finding> {
 pub fn delete_after_remembering(seen: &Observed, rule: &Rule, because: &str, pods: &[&PodFacts]) -> Vec<Finding> {
     let names: BTreeSet<String> =
         pods.iter().filter_map(|pod| seen.vm_of(pod)).filter(|vm| seen.is_own_name(vm)).collect();
-    let remember = seen.remember(&names);
     let delete = |pod: &&PodFacts| {
-        let mut finding = Finding::of(rule, because.to_owned());
-        if let Some(remember) = &remember {
-            finding = finding.change(remember.clone());
-        }
-        finding.change(Change::DeletePod {
+        Finding::of(rule, because.to_owned()).change(Change::DeletePod {
             pod: pod.name.to_string(),
             uid: pod.uid.to_string(),
             resource_version: None,
         })
     };
-    pods.iter().map(delete).collect()
+    let remember = (!pods.is_empty()).then(|| seen.remember(&names)).flatten();
+    let remember = remember.map(|change| Finding::of(rule, because.to_owned()).change(change));
+    after_remembering(seen, remember, pods.iter().map(delete))
+}
+
+/// The names once, then the deletes; where the names may not be written yet, they alone.
+pub fn after_remembering(
+    seen: &Observed,
+    remember: Option<Finding>,
+    deletes: impl Iterator<Item = Finding>,
+) -> Vec<Finding> {
+    let wants = remember.iter().flat_map(|finding| &finding.wants);
+    if wants.clone().any(|want| answers::gate(seen, want) != Gate::Open) {
+        return remember.into_iter().collect();
+    }
+    // The first delete wants the names as well, and so its rule stands beside theirs.
+    let wants: Vec<Want> = wants.cloned().collect();
+    let mut findings: Vec<Finding> = deletes.collect();
+    if let Some(first) = findings.first_mut() {
+        first.wants.splice(0..0, wants);
+    }
+    remember.into_iter().chain(findings).collect()
 }
 
 /// VM names that only the status still lists: their pods are gone, and the spec does not want them back.

@@ -1,5 +1,6 @@
 //! Deletion: remember names, let pods go, collect tags, let go.
 
+use super::sub_agents;
 use crate::core::action::{Change, Live, Question, Want};
 use crate::core::api::words::{SetPhase, SnapshotPolicy};
 use crate::core::cocoonset::answers;
@@ -120,24 +121,15 @@ fn is_orphaned(seen: &Observed) -> bool {
 }
 
 fn delete_pods(seen: &Observed, pods: &[&PodFacts]) -> Vec<Finding> {
-    let remember = seen.remember(&seen.names_owed());
     let because = format!("it is being deleted, and {} pods are left", pods.len());
-    let mut findings = Vec::new();
-    if let Some(remember) = &remember {
-        findings.push(Finding::of(&REMEMBER, "not every VM name is written down").change(remember.clone()));
-    }
-    for pod in pods {
-        let mut finding = Finding::of(&DELETE_PODS, because.clone());
-        if let Some(remember) = &remember {
-            finding = finding.change(remember.clone());
-        }
-        findings.push(finding.change(Change::DeletePod {
+    let delete = |pod: &&PodFacts| {
+        Finding::of(&DELETE_PODS, because.clone()).change(Change::DeletePod {
             pod: pod.name.to_string(),
             uid: pod.uid.to_string(),
             resource_version: Some(pod.resource_version.clone()),
-        }));
-    }
-    findings
+        })
+    };
+    sub_agents::after_remembering(seen, remember_late(seen), pods.iter().map(delete))
 }
 
 /// Names of pods that somebody else deletes are written down while they can still be read.
