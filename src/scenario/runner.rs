@@ -1,5 +1,6 @@
 //! Plays a story on a stage: sets the cluster up, does step after step, and holds the claims against what came of it.
 
+use super::embedded::Embedded;
 use super::happenings::Happening;
 use super::headlines::headline;
 use super::in_memory::InMemory;
@@ -31,6 +32,14 @@ pub fn play(script: &Script) -> Result<Played, String> {
     let world = setting::world(&script.given)?;
     let refused = setting::refused_kinds(&script.given);
     play_on(script, &mut InMemory::new(world, &refused))
+}
+
+/// Plays it with the shell, against the served cluster.
+pub fn play_embedded(script: &Script) -> Result<Played, String> {
+    let world = setting::world(&script.given)?;
+    let refused = setting::refused_kinds(&script.given);
+    let mut stage = Embedded::new(world, &refused).map_err(|error| format!("the runtime: {error}"))?;
+    play_on(script, &mut stage)
 }
 
 /// Plays it on a stage whose cluster is as given.

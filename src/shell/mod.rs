@@ -32,7 +32,7 @@ use registry::Registry;
 use state::State;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use telling::Witness;
+use telling::{Pace, Witness};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -71,6 +71,8 @@ pub struct Shell {
     pub settings: Settings,
     /// Whoever listens to passes.
     pub witness: Option<Arc<dyn Witness>>,
+    /// Whoever says when the next pass may begin; without, at once.
+    pub pace: Option<Arc<dyn Pace>>,
     stopping: AtomicBool,
 }
 
@@ -87,6 +89,7 @@ impl Shell {
             clock,
             settings,
             witness: None,
+            pace: None,
             stopping: AtomicBool::new(false),
         }
     }
@@ -95,6 +98,13 @@ impl Shell {
     #[must_use]
     pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Self {
         self.witness = Some(witness);
+        self
+    }
+
+    /// The same, with somebody who says when its passes may begin.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Arc<dyn Pace>) -> Self {
+        self.pace = Some(pace);
         self
     }
 

@@ -18,6 +18,15 @@ const FORGIVEN_AFTER: SignedDuration = SignedDuration::from_secs(600);
 /// Before the first, second, third and fourth rebuild.
 const DELAYS: [Duration; 4] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
 
+/// After how long the spent budget of this role counts no more; `None` where it cannot be read or is not spent.
+pub fn forgiven_in(seen: &Observed, role: &Role) -> Option<Duration> {
+    let (annotation, key) = role_key(role)?;
+    let history = read(seen, annotation);
+    let Charged::Times(rebuild) = history.of(&key) else { return None };
+    let passed = since(seen, rebuild.last_deleted?);
+    Duration::try_from(FORGIVEN_AFTER).ok()?.checked_sub(passed).map(|left| left.saturating_add(Duration::from_secs(1)))
+}
+
 /// How one seat stands with its budget, about one incarnation of its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
