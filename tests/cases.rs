@@ -283,3 +283,24 @@ fn one_plan_writes_each_object_once() {
     );
     assert_eq!(patched("demo-2"), None, "what is deleted is not patched");
 }
+
+#[test]
+fn the_delete_of_a_pod_that_no_watch_shows_is_not_waited_for() {
+    let mut stage = settled(agents(1));
+    stage.world.edit_pod("demo-1", |pod| pod["metadata"]["labels"] = json!({}));
+    stage.world.hidden.insert("demo-1".to_owned());
+    let mut restarted = Stage::new(stage.world);
+    restarted.world.delete_set();
+    restarted.drive(Duration::from_secs(120), &mut plainly);
+    assert_eq!(count(&restarted, ActionKind::DeletePod), 2);
+    assert!(restarted.world.set.is_none(), "it waited for the watch to show a delete that it never shows");
+}
+
+#[test]
+fn a_deletion_writes_no_status_to_say_that_nothing_is_wrong() {
+    let mut stage = settled(agents(1));
+    stage.world.edit(|set| set["metadata"]["generation"] = json!(2));
+    stage.world.delete_set();
+    stage.drive(Duration::from_secs(120), &mut plainly);
+    assert_eq!(count(&stage, ActionKind::PatchStatus), 0);
+}

@@ -45,7 +45,8 @@ fn embedded(path: &Path, text: String) -> datatest_stable::Result<()> {
 fn difference(in_memory: &str, embedded: &str) -> Option<String> {
     let (left, right): (Vec<&str>, Vec<&str>) = (in_memory.lines().collect(), embedded.lines().collect());
     let at = (0..left.len().max(right.len())).find(|at| left.get(*at) != right.get(*at))?;
-    let part = |lines: &[&str]| lines.iter().skip(at.saturating_sub(3)).take(10).copied().collect::<Vec<_>>().join("\n");
+    let part =
+        |lines: &[&str]| lines.iter().skip(at.saturating_sub(3)).take(10).copied().collect::<Vec<_>>().join("\n");
     Some(format!("line {}: in memory\n{}\n\nembedded\n{}", at + 1, part(&left), part(&right)))
 }
 

@@ -1,7 +1,7 @@
 //! One operator in memory: the core's view, queue and pass, fed from the cluster's event log instead of sockets.
 
-use super::happenings::{PassEnd, PassStory};
 use super::gates::Gates;
+use super::happenings::{PassEnd, PassStory};
 use super::watching::{Watching, query};
 use crate::core::action::{Action, Attempt, Subject};
 use crate::core::call::{Call, call};

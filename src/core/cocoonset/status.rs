@@ -62,8 +62,9 @@ fn paced(seen: &Observed) -> Option<Duration> {
 fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
     let mut status = seen.set.status.clone();
     let degraded = degraded(seen, troubles);
-    let known = condition::find(&status.conditions, "Degraded").is_some();
-    if known || degraded.is_true() {
+    let told = condition::find(&status.conditions, "Degraded").is_some_and(Condition::is_true);
+    // That nothing is wrong at this generation either is not worth a write.
+    if told || degraded.is_true() {
         status.conditions = condition::merge(&status.conditions, vec![degraded], &stamp(seen));
     }
     status

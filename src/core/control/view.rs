@@ -239,13 +239,9 @@ fn shown_by(attempt: &Attempt, object: &serde_json::Value) -> Option<Kind> {
         ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
             Some(Kind::CocoonSets)
         }
-        ActionKind::CreatePod | ActionKind::DeletePod | ActionKind::PatchPod => Some(Kind::Pods),
+        ActionKind::CreatePod | ActionKind::DeletePod | ActionKind::PatchPod => labelled(object),
         ActionKind::ReadLive if attempt.target == Live::Object.short() => Some(Kind::CocoonSets),
-        // A pod without our label is in no watch of ours.
-        ActionKind::ReadLive if attempt.target.starts_with("pod/") => {
-            let labels = meta::map(object, "labels", |key| key == crate::core::contract::keys::NAME);
-            (!labels.is_empty()).then_some(Kind::Pods)
-        }
+        ActionKind::ReadLive if attempt.target.starts_with("pod/") => labelled(object),
         ActionKind::ReadLive
         | ActionKind::ProbeSnapshot
         | ActionKind::DeleteSnapshot
@@ -253,4 +249,10 @@ fn shown_by(attempt: &Attempt, object: &serde_json::Value) -> Option<Kind> {
         | ActionKind::Await
         | ActionKind::Stop => None,
     }
+}
+
+/// A pod without our label is in no watch of ours: whoever waited for it to show would wait for ever.
+fn labelled(pod: &serde_json::Value) -> Option<Kind> {
+    let labels = meta::map(pod, "labels", |key| key == crate::core::contract::keys::NAME);
+    (!labels.is_empty()).then_some(Kind::Pods)
 }
