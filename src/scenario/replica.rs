@@ -7,6 +7,7 @@ use crate::core::action::{Action, Attempt, Subject};
 use crate::core::call::{Call, call};
 use crate::core::classify::classify;
 use crate::core::cocoonset::observed::{Lease, Observed};
+use crate::core::control::bugs::Bugs;
 use crate::core::control::errors;
 use crate::core::control::flow::Leave;
 use crate::core::control::kinds::{Event, Kind};
@@ -22,8 +23,6 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long a given-up pass is left alone: it is a bug, and no haste mends it.
-const GIVEN_UP: Duration = Duration::from_secs(60);
 /// How long the operator of a story waits for an answer: the shortest time that a runtime's clock knows, so that
 /// stories need not speak of it.
 pub const DEADLINE: Duration = Duration::from_millis(1);
@@ -42,6 +41,7 @@ pub struct Replica {
     watches: BTreeMap<Kind, Watching>,
     refused: Vec<Kind>,
     gates: Gates,
+    bugs: Bugs,
     started: Duration,
 }
 
@@ -68,6 +68,7 @@ impl Replica {
             watches: BTreeMap::new(),
             refused: refused.to_vec(),
             gates: Gates::default(),
+            bugs: Bugs::default(),
             started: now,
         }
     }
@@ -80,7 +81,9 @@ impl Replica {
     pub fn gap(&mut self, kind: Kind, on: bool) {
         let watch = self.watches.entry(kind).or_default();
         watch.broken = on;
-        watch.version = None;
+        if !on {
+            watch.version = None;
+        }
     }
 
     /// Takes in what the watches have to show. Lists what was not listed yet.
@@ -108,6 +111,7 @@ impl Replica {
         let key = self.queue.next(mono)?;
         let clocks = Clocks { now: self.wall(world.now()), mono, seed: 0, lease: Lease::NotNeeded };
         let Some(seen) = self.view.observe(&key, clocks) else {
+            self.bugs.over(&key);
             self.queue.done(&key, mono, Rest::OnChange);
             return Some(Ran { story: None, died: false, waited: Duration::ZERO });
         };
@@ -116,29 +120,31 @@ impl Replica {
         if died {
             return Some(Ran { story: Some(story), died, waited });
         }
-        let rest = match &story.end {
-            PassEnd::Rest(Some(after)) => Rest::After(*after),
-            PassEnd::Rest(None) | PassEnd::Crashed => Rest::OnChange,
-            PassEnd::GaveUp(_) => Rest::After(GIVEN_UP),
-        };
-        story.error = self.remember(seen, &story, mono);
+        let rest = self.remember(seen, &mut story, mono, mono.saturating_add(waited));
         self.queue.done(&key, mono.saturating_add(waited), rest);
         Some(Ran { story: Some(story), died, waited })
     }
 
-    /// Keeps what outlives the pass, and counts its error.
-    fn remember(&mut self, mut seen: Observed, story: &PassStory, mono: Duration) -> Option<String> {
-        let error = match &story.end {
-            PassEnd::GaveUp(_) => Some("Bug".to_owned()),
-            PassEnd::Crashed => None,
-            PassEnd::Rest(_) => {
+    /// Keeps what outlives the pass, counts its error, and says when to look again.
+    fn remember(&mut self, mut seen: Observed, story: &mut PassStory, began: Duration, now: Duration) -> Rest {
+        let key = &story.key;
+        let (rest, error) = match &story.end {
+            PassEnd::Crashed => (Rest::OnChange, None),
+            PassEnd::GaveUp(_) => {
+                let (delay, counts) = self.bugs.another(key, "Bug", now, 0);
+                (Rest::After(delay), counts.then(|| "Bug".to_owned()))
+            }
+            PassEnd::Rest(after) => {
+                self.bugs.over(key);
                 let (decision, behind) = (&story.last.decision, !seen.unseen.is_empty());
-                let counts = errors::rested(&mut seen.memory, decision, behind, mono);
-                decision.error().filter(|_| counts).map(|trouble| trouble.reason.to_string())
+                let counts = errors::rested(&mut seen.memory, decision, behind, began);
+                let error = decision.error().filter(|_| counts).map(|trouble| trouble.reason.to_string());
+                (after.map_or(Rest::OnChange, Rest::After), error)
             }
         };
         self.view.rest(seen);
-        error
+        story.error = error;
+        rest
     }
 
     fn pass(&mut self, world: &mut World, at: Duration, key: Key, seen: Observed) -> (PassStory, Observed, Duration) {
@@ -228,11 +234,13 @@ impl Replica {
     }
 
     fn events(&mut self, world: &World, kind: Kind) -> Vec<Event> {
-        if self.refused.contains(&kind) {
-            return Vec::new();
-        }
         let watch = self.watches.entry(kind).or_default();
-        if watch.broken || (watch.lags && watch.version.is_some()) {
+        if self.refused.contains(&kind) {
+            let first = watch.version.replace(0).is_none();
+            return if first { vec![Event::Refused] } else { Vec::new() };
+        }
+        // What stands still or is broken was listed before.
+        if (watch.broken || watch.lags) && watch.version.is_some() {
             return Vec::new();
         }
         let query = query(kind);
@@ -258,7 +266,10 @@ impl Replica {
     fn wake(&mut self, woken: Vec<Wake>, at: Duration) {
         let mono = at.saturating_sub(self.started);
         for Wake { key, priority } in woken {
-            self.queue.add(key.clone(), key, priority, mono);
+            match self.bugs.delays(&key, priority, mono) {
+                Some(left) => self.queue.add_after(key.clone(), key, priority, mono, left),
+                None => self.queue.add(key.clone(), key, priority, mono),
+            }
         }
     }
 

@@ -29,17 +29,23 @@ pub struct Played {
 
 /// Plays it in memory.
 pub fn play(script: &Script) -> Result<Played, String> {
-    let world = setting::world(&script.given)?;
-    let refused = setting::refused_kinds(&script.given);
-    play_on(script, &mut InMemory::new(world, &refused))
+    play_on(script, &mut in_memory(script)?)
 }
 
 /// Plays it with the shell, against the served cluster.
 pub fn play_embedded(script: &Script) -> Result<Played, String> {
+    play_on(script, &mut embedded(script)?)
+}
+
+/// The first stage, with the cluster as this story finds it.
+pub fn in_memory(script: &Script) -> Result<InMemory, String> {
+    Ok(InMemory::new(setting::world(&script.given)?, &setting::refused_kinds(&script.given)))
+}
+
+/// The second stage, with the cluster as this story finds it.
+pub fn embedded(script: &Script) -> Result<Embedded, String> {
     let world = setting::world(&script.given)?;
-    let refused = setting::refused_kinds(&script.given);
-    let mut stage = Embedded::new(world, &refused).map_err(|error| format!("the runtime: {error}"))?;
-    play_on(script, &mut stage)
+    Embedded::new(world, &setting::refused_kinds(&script.given)).map_err(|error| format!("the runtime: {error}"))
 }
 
 /// Plays it on a stage whose cluster is as given.

@@ -13,7 +13,7 @@ mod wire;
 use super::happenings::Happening;
 use super::stage::{OperatorEvent, Stage};
 use crate::core::control::kinds::Kind;
-use crate::shell::Shell;
+use crate::shell::metrics::Metrics;
 use crate::sim::server::Cluster;
 use crate::sim::world::World;
 use jiff::Timestamp;
@@ -39,6 +39,8 @@ pub struct Embedded {
     starts_at: Option<Duration>,
     down_for: Duration,
     happenings: Vec<Happening>,
+    /// What every operator counted that ever ran here.
+    metrics: Vec<Arc<Metrics>>,
 }
 
 impl Embedded {
@@ -61,21 +63,24 @@ impl Embedded {
             starts_at: None,
             down_for: Duration::ZERO,
             happenings: Vec::new(),
+            metrics: Vec::new(),
         })
     }
 
-    /// The first operator, where it runs.
-    pub fn shell(&self) -> Option<&Arc<Shell>> {
-        self.first.as_ref().map(|operator| &operator.shell)
+    /// What every operator counted that ever ran here, in the order of their starts.
+    pub fn metrics(&self) -> &[Arc<Metrics>] {
+        &self.metrics
     }
 
     fn since_start(&self, at: Timestamp) -> Duration {
         at.duration_since(self.start).try_into().unwrap_or(Duration::ZERO)
     }
 
-    fn start(&self, name: &str) -> Operator {
+    fn start(&mut self, name: &str) -> Operator {
         let _within = self.runtime.enter();
-        Operator::start(name, &self.cluster, &self.refused, self.origin)
+        let operator = Operator::start(name, &self.cluster, &self.refused, self.origin);
+        self.metrics.push(Arc::clone(&operator.shell.metrics));
+        operator
     }
 
     /// Lets the cluster do what is due by now.

@@ -133,7 +133,7 @@ impl Wire {
         let watched = Kind::ALL.into_iter().find(|kind| watch::path(*kind) == request.uri().path());
         let Some(kind) = watched.filter(|_| request.method() == Method::GET) else {
             self.call().await;
-            return Ok(cluster.handle(OPERATOR, request).await?);
+            return cluster.handle(OPERATOR, request).await;
         };
         if self.is_dead() {
             std::future::pending::<()>().await;
