@@ -33,7 +33,8 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
 
 fn generation(seen: &Observed, pod: &PodFacts) -> Option<Finding> {
     let wanted = seen.set.generation;
-    if pod.generation == wanted {
+    // What the spec no longer wants is about to be deleted, and answers to no generation any more.
+    if pod.generation == wanted || seen.is_surplus(pod) {
         return None;
     }
     let because = format!("{} answers to generation {}, not {wanted}", pod.name, pod.generation);
