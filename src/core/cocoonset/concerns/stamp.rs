@@ -34,21 +34,13 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
 
 fn generation(seen: &Observed, pod: &PodFacts) -> Option<Finding> {
     let wanted = seen.set.generation;
-    if pod.generation == wanted || is_surplus(seen, pod) {
+    // What the spec no longer wants is about to be deleted, and answers to no generation any more.
+    if pod.generation == wanted || seen.is_surplus(pod) {
         return None;
     }
     let because = format!("{} answers to generation {}, not {wanted}", pod.name, pod.generation);
     let patch = MetaPatch::annotation(keys::GENERATION, Some(&wanted.to_string()));
     Some(Finding::of(&GENERATION, because).change(patch_pod(pod, patch)))
-}
-
-/// True where the spec has no seat for this pod any more.
-fn is_surplus(seen: &Observed, pod: &PodFacts) -> bool {
-    match seen.role_of(pod) {
-        Role::SubAgent(slot) => i64::from(slot) > seen.set.spec.agent.replicas,
-        Role::Toolbox(name) => !seen.set.spec.lists_toolbox(&name),
-        Role::Main | Role::Unknown => false,
-    }
 }
 
 fn labels(seen: &Observed, pod: &PodFacts) -> Option<Finding> {
