@@ -4,6 +4,7 @@
 use super::action::{ActionKind, Attempt, Live, Question};
 use super::outcome::{Class, Outcome};
 use super::pod::facts::{PodFacts, PodPhase};
+use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ pub struct Memory {
     pub vanished: BTreeMap<String, Vanished>,
     /// VMs watched since their pod was created: pod uid to what was seen since.
     pub watched: BTreeMap<String, Watched>,
+    /// Times that the rebuild histories state: each with its age when it was first read, and when that was since the
+    /// process started. From then on the wall clock is not asked (D-48).
+    pub stamps: BTreeMap<Timestamp, (Duration, Duration)>,
     /// Pods of other owners under our names: name to when they were looked at.
     pub foreign: BTreeMap<String, Foreign>,
     /// Snapshots found where a pod was to be created: VM name to when.
@@ -126,6 +130,8 @@ pub struct Watched {
     pub ever_ready: bool,
     /// It was marked for hibernation at least once.
     pub ever_marked: bool,
+    /// It failed, and was not `ready` since: what its node agent tries meanwhile is no recovery.
+    pub failing: bool,
 }
 
 impl Vanished {

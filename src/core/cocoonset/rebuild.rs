@@ -104,7 +104,9 @@ fn dead_letter(pod: &PodFacts, count: u32, why: &str) -> Finding {
     let message = format!("pod {} exhausted {count} rebuilds: {why}", pod.name);
     let event = match pod.role {
         Role::SubAgent(_) => "SubAgentDeadLetter",
-        Role::Main | Role::Toolbox(_) | Role::Unknown => "DeadLetter",
+        Role::Main => "MainDeadLetter",
+        Role::Toolbox(_) => "ToolboxDeadLetter",
+        Role::Unknown => "DeadLetter",
     };
     Finding::of(&DEAD_LETTER, message.clone())
         .trouble("DeadLetter", format!("{message}; edit the spec, or delete the pod"))
