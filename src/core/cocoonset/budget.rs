@@ -129,8 +129,29 @@ pub fn charge(seen: &Observed, role: &Role, uid: &str) -> Option<Change> {
     })
 }
 
+/// The write that grants a seat a fresh budget because an edit replaces its pod; `None` where it has one already. An
+/// older operator's entry does not say under which generation it was charged (CS-A4).
+pub fn fresh(seen: &Observed, role: &Role) -> Option<Change> {
+    let (annotation, key) = role_key(role).filter(|_| count(seen, role) > 0)?;
+    let mut history = read(seen, annotation);
+    history.forget(&key);
+    Some(Change::PatchObject {
+        annotations: BTreeMap::from([(annotation.to_owned(), Some(history.write()?))]),
+        resource_version: seen.set.resource_version.clone(),
+    })
+}
+
 fn is_listed(seen: &Observed, key: &str) -> bool {
     key.strip_prefix("toolbox/").is_some_and(|name| seen.set.spec.lists_toolbox(name))
+}
+
+/// True where the spec was edited since the last charge: whatever was given up on then has a fresh budget (D-47).
+pub fn is_edited(seen: &Observed, role: &Role) -> bool {
+    let Some((annotation, key)) = role_key(role) else { return false };
+    match read(seen, annotation).of(&key) {
+        Charged::Times(rebuild) => rebuild.generation.is_some_and(|generation| generation != seen.set.generation),
+        Charged::Never | Charged::Unreadable => false,
+    }
 }
 
 /// How many rebuilds of this seat are charged.

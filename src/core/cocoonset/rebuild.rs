@@ -40,7 +40,7 @@ pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate
         return rollout::replace(seen, seat, pod, wanted, drifts);
     }
     let why = reason(pod);
-    if pod.dead_letter {
+    if pod.dead_letter && !budget::is_edited(seen, &seat.role) {
         // Without the reason of the moment: the node agent goes on trying, and the status would flap with it.
         let message = format!("pod {} exhausted its rebuilds", pod.name);
         return Finding::of(&AWAIT_REMEDY, message.clone())
@@ -138,6 +138,9 @@ pub fn reason(pod: &PodFacts) -> String {
     }
     if pod.lifecycle.state == State::Failed {
         return "the node agent reports failure".to_owned();
+    }
+    if pod.dead_letter {
+        return "it was given up before the edit".to_owned();
     }
     format!("its phase is {}", pod.phase.as_str())
 }

@@ -1,6 +1,7 @@
 //! A pod that is not as the spec wants it: patched in place where the node agent reads the value later, replaced one at
 //! a time where it does not.
 
+use super::budget;
 use super::concerns::stamp::patch_pod;
 use super::observed::Observed;
 use super::seat::{self, Seat};
@@ -64,7 +65,9 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
         return Finding::of(&ASK_ADMISSION, because).change(seat::create(seen, seat, wanted, true));
     }
     let message = format!("{because}; the pod is replaced");
-    Finding::of(&RECREATE, because)
+    let recreate = Finding::of(&RECREATE, because);
+    let recreate = budget::fresh(seen, &seat.role).into_iter().fold(recreate, Finding::change);
+    recreate
         .change(Change::DeletePod {
             pod: pod.name.to_string(),
             uid: pod.uid.to_string(),
