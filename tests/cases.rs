@@ -304,3 +304,13 @@ fn a_deletion_writes_no_status_to_say_that_nothing_is_wrong() {
     stage.drive(Duration::from_secs(120), &mut plainly);
     assert_eq!(count(&stage, ActionKind::PatchStatus), 0);
 }
+
+#[test]
+fn a_stamp_from_the_future_is_waited_for_as_one_of_now() {
+    let mut stage = settled(agents(1));
+    let ahead = json!({ "1": { "count": 2, "lastDeleted": "2036-01-01T00:00:00Z", "generation": 1 } });
+    stage.world.edit(|set| set["metadata"]["annotations"][keys::REBUILD_HISTORY] = json!(ahead.to_string()));
+    stage.world.set_state("demo-1", State::Failed);
+    stage.drive(Duration::from_secs(30), &mut plainly);
+    assert_eq!(stage.world.pods["demo-1"]["status"]["phase"], "Running", "5 s, not ten years");
+}

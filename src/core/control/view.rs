@@ -3,6 +3,7 @@
 use super::kinds::Kind;
 use super::wake::Key;
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
+use crate::core::cocoonset::budget;
 use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
 use crate::core::memory::{Memory, Vanished};
 use crate::core::meta;
@@ -83,6 +84,7 @@ impl View {
         seen.namespace = self.namespaces.get(&key.namespace).cloned().unwrap_or(NamespaceSeen::Unknown);
         self.add_pods(key, &mut seen);
         self.add_surroundings(key, &mut seen);
+        budget::meet(&mut seen);
         Some(seen)
     }
 
@@ -128,6 +130,7 @@ impl View {
             let known = memory.watched.entry(pod).or_default();
             known.ever_ready |= watched.ever_ready;
             known.ever_marked |= watched.ever_marked;
+            known.failing = watched.failing;
         }
         self.prune(&seen.set, &seen.pods, &mut memory);
         if let Some(vanished) = self.vanished.get_mut(&uid) {
