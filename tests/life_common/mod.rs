@@ -113,7 +113,7 @@ impl Sent {
 pub fn sent(happenings: &[Happening]) -> Vec<Sent> {
     let mut all = Vec::new();
     for pass in Counts(happenings).passes() {
-        for deed in pass.deeds() {
+        for deed in pass.deeds().filter(|deed| !deed.verb.is_empty()) {
             let Some(call) = call(&pass.subject, deed.action) else { continue };
             let attempt = Attempt::of(&deed.action.want).expect("what is sent is an attempt");
             let (verb, resource, class) = (call.verb(), call.resource(), deed.outcome.class);
