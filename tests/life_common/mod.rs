@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+pub mod creation;
 pub mod state;
 
 use cocoon_operator::core::action::{ActionKind, Attempt};
