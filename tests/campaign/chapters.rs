@@ -8,13 +8,16 @@ use cocoon_operator::sim::world::World;
 use serde_json::json;
 use std::time::Duration;
 
+/// What somebody does to a cluster.
+pub type Act = fn(&mut World);
+
 /// One part of a life.
 pub struct Chapter {
     pub name: &'static str,
     /// The cluster as it is found, with an operator at rest.
     pub given: fn() -> InMemory,
     /// What somebody does.
-    pub act: fn(&mut World),
+    pub act: Act,
 }
 
 pub const CHAPTERS: [Chapter; 8] = [
@@ -37,7 +40,7 @@ pub const CHAPTERS: [Chapter; 8] = [
 ];
 
 /// What somebody does, one after the other, in a whole life.
-pub const LIFE: [(&str, fn(&mut World)); 6] = [
+pub const LIFE: [(&str, Act); 6] = [
     ("creation", |world| create_set(world, 2, &["tools"], "main-only")),
     ("rebuild", a_boot_fails),
     ("scaling up", |world| edit(world, json!({ "agent": { "replicas": 4 } }))),
@@ -48,11 +51,6 @@ pub const LIFE: [(&str, fn(&mut World)); 6] = [
         delete_set(world);
     }),
 ];
-
-/// The chapter of this name.
-pub fn chapter(name: &str) -> &'static Chapter {
-    CHAPTERS.iter().find(|chapter| chapter.name == name).expect("a chapter")
-}
 
 fn rested(mut stage: InMemory, act: impl FnOnce(&mut World)) -> InMemory {
     act(&mut stage.world);

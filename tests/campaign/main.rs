@@ -8,11 +8,14 @@ mod lag;
 mod life_common;
 mod run;
 
-use chapters::{CHAPTERS, chapter};
+use chapters::CHAPTERS;
 use cocoon_operator::core::control::kinds::Kind;
 use fault::Fault;
 use lag::{From, lagging};
 use run::{Free, Tally, attempt, each, free, report, say};
+
+/// Chapters in which a kind is late from each single step on.
+const STEP_BY_STEP: [&str; 3] = ["creation", "teardown", "namespace deletion"];
 
 #[test]
 fn every_single_fault_at_every_call_ends_the_same() {
@@ -35,7 +38,7 @@ fn an_operator_that_sees_one_kind_late_makes_nothing_twice_and_deletes_nothing_n
     for free in &frees {
         for kind in Kind::ALL {
             cases.push((free, kind, From::Always));
-            if [chapter("creation").name, chapter("teardown").name].contains(&free.chapter.name) {
+            if STEP_BY_STEP.contains(&free.chapter.name) {
                 let steps = 0..free.points.len();
                 cases.extend(steps.flat_map(|at| [(free, kind, From::Before(at)), (free, kind, From::After(at))]));
             }

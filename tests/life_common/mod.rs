@@ -56,6 +56,10 @@ pub fn set_path() -> String {
     format!("{}/{SET}", sets())
 }
 
+pub fn pod_path(pod: &str) -> String {
+    format!("/api/v1/namespaces/{NAMESPACE}/pods/{pod}")
+}
+
 /// A person's request, which has to succeed.
 pub fn person(world: &mut World, request: &Request) {
     match world.api(ADMIN, request) {
