@@ -283,3 +283,34 @@ fn one_plan_writes_each_object_once() {
     );
     assert_eq!(patched("demo-2"), None, "what is deleted is not patched");
 }
+
+#[test]
+fn the_delete_of_a_pod_that_no_watch_shows_is_not_waited_for() {
+    let mut stage = settled(agents(1));
+    stage.world.edit_pod("demo-1", |pod| pod["metadata"]["labels"] = json!({}));
+    stage.world.hidden.insert("demo-1".to_owned());
+    let mut restarted = Stage::new(stage.world);
+    restarted.world.delete_set();
+    restarted.drive(Duration::from_secs(120), &mut plainly);
+    assert_eq!(count(&restarted, ActionKind::DeletePod), 2);
+    assert!(restarted.world.set.is_none(), "it waited for the watch to show a delete that it never shows");
+}
+
+#[test]
+fn a_deletion_writes_no_status_to_say_that_nothing_is_wrong() {
+    let mut stage = settled(agents(1));
+    stage.world.edit(|set| set["metadata"]["generation"] = json!(2));
+    stage.world.delete_set();
+    stage.drive(Duration::from_secs(120), &mut plainly);
+    assert_eq!(count(&stage, ActionKind::PatchStatus), 0);
+}
+
+#[test]
+fn a_stamp_from_the_future_is_waited_for_as_one_of_now() {
+    let mut stage = settled(agents(1));
+    let ahead = json!({ "1": { "count": 2, "lastDeleted": "2036-01-01T00:00:00Z", "generation": 1 } });
+    stage.world.edit(|set| set["metadata"]["annotations"][keys::REBUILD_HISTORY] = json!(ahead.to_string()));
+    stage.world.set_state("demo-1", State::Failed);
+    stage.drive(Duration::from_secs(30), &mut plainly);
+    assert_eq!(stage.world.pods["demo-1"]["status"]["phase"], "Running", "5 s, not ten years");
+}

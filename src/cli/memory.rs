@@ -56,8 +56,12 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
         memory.vanished.insert(pod.to_owned(), vanished(&gone)?);
     }
     for (uid, watched) in map(at, "watched", "pod uids")? {
-        watched.only(&["everReady", "everMarked"])?;
-        let watched = Watched { ever_ready: flag(&watched, "everReady")?, ever_marked: flag(&watched, "everMarked")? };
+        watched.only(&["everReady", "everMarked", "failing"])?;
+        let watched = Watched {
+            ever_ready: flag(&watched, "everReady")?,
+            ever_marked: flag(&watched, "everMarked")?,
+            failing: flag(&watched, "failing")?,
+        };
         memory.watched.insert(uid.to_owned(), watched);
     }
     for (pod, foreign) in map(at, "foreign", "pods")? {

@@ -5,6 +5,7 @@ use super::action::{ActionKind, Attempt, Live, Question};
 use super::outcome::{Class, Outcome};
 use super::pod::facts::{PodFacts, PodPhase};
 use super::pod::template::PodTemplate;
+use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -23,6 +24,9 @@ pub struct Memory {
     pub vanished: BTreeMap<String, Vanished>,
     /// VMs watched since their pod was created: pod uid to what was seen since.
     pub watched: BTreeMap<String, Watched>,
+    /// Times that the rebuild histories state: each with its age when it was first read, and when that was since the
+    /// process started. From then on the wall clock is not asked (D-48).
+    pub stamps: BTreeMap<Timestamp, (Duration, Duration)>,
     /// Pods of other owners under our names: name to when they were looked at.
     pub foreign: BTreeMap<String, Foreign>,
     /// Snapshots found where a pod was to be created: VM name to when.
@@ -129,6 +133,8 @@ pub struct Watched {
     pub ever_ready: bool,
     /// It was marked for hibernation at least once.
     pub ever_marked: bool,
+    /// It failed, and was not `ready` since: what its node agent tries meanwhile is no recovery.
+    pub failing: bool,
 }
 
 impl Vanished {

@@ -89,6 +89,8 @@ forms! {
     Event = "events include REASON",
     /// No event with this reason was announced.
     NoEvent = "events do not include REASON",
+    /// How often an event with this reason was announced: on transitions only, whatever goes on meanwhile.
+    EventTimes = "event REASON is told NUMBER times",
     /// The rule spoke at least once.
     Fired = "rule ID fired",
     /// The rule never spoke.

@@ -65,6 +65,7 @@ impl Ground<'_> {
             | Form::LastPassesMost
             | Form::Event
             | Form::NoEvent
+            | Form::EventTimes
             | Form::Fired
             | Form::NotFired
             | Form::FiredTimes
@@ -144,6 +145,7 @@ impl Ground<'_> {
             Form::LastPassesMost => most(counts.last_step().passes().count()),
             Form::Event => is(counts.events().contains(first), &list(counts.events().into_iter().map(str::to_owned))),
             Form::NoEvent => is(!counts.events().contains(first), "they do"),
+            Form::EventTimes => counts.told(first).to_string(),
             Form::Fired => is(counts.fired(first) > 0, "it did not"),
             Form::NotFired => is(counts.fired(first) == 0, "it did"),
             Form::FiredTimes => counts.fired(first).to_string(),
@@ -202,6 +204,7 @@ fn wanted(claim: &Claim) -> String {
         | Form::Calls
         | Form::Answers
         | Form::LastWrites
+        | Form::EventTimes
         | Form::FiredTimes => claim.args.last().cloned().unwrap_or_default(),
         Form::Pods | Form::Tags => list(claim.arg(0).split(',').map(|name| name.trim().to_owned())),
         Form::Message

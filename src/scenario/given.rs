@@ -57,11 +57,22 @@ pub struct SettingsGiven {
     pub watch_nodes: bool,
     /// Namespace deletion as of Kubernetes 1.33: the pods first, everything else once they are gone.
     pub ordered_namespace_deletion: bool,
+    /// The CocoonSet CRD is an older one, which prunes `nodeName` from the entries of the status.
+    pub older_crd: bool,
+    /// What admission merges into every pod that is created: a strategic merge patch, as a webhook or a limit range
+    /// has it.
+    pub admission_adds: Value,
 }
 
 impl Default for SettingsGiven {
     fn default() -> Self {
-        Self { watch_namespaces: true, watch_nodes: true, ordered_namespace_deletion: true }
+        Self {
+            watch_namespaces: true,
+            watch_nodes: true,
+            ordered_namespace_deletion: true,
+            older_crd: false,
+            admission_adds: Value::Null,
+        }
     }
 }
 

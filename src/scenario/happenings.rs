@@ -137,11 +137,17 @@ impl<'a> Counts<'a> {
     }
     /// Reasons of the events that were announced.
     pub fn events(&self) -> BTreeSet<&'a str> {
-        let reason = |deed: Deed<'a>| match &deed.action.want {
+        self.announced().collect()
+    }
+    /// How often an event with this reason was announced.
+    pub fn told(&self, reason: &str) -> usize {
+        self.announced().filter(|told| *told == reason).count()
+    }
+    fn announced(&self) -> impl Iterator<Item = &'a str> {
+        self.deeds().filter_map(|deed| match &deed.action.want {
             Want::Announce(announcement) => Some(announcement.reason.as_str()),
             Want::Ask(_) | Want::Change(_) | Want::Wait(_) => None,
-        };
-        self.deeds().filter_map(reason).collect()
+        })
     }
     /// In how many passes this rule spoke.
     pub fn fired(&self, rule: &str) -> usize {

@@ -77,11 +77,12 @@ fn compact(value: Option<&Value>) -> String {
 }
 
 fn deleted(delete: &Delete) -> String {
+    let hibernation = delete.hibernation.as_ref().map(|name| format!("the CocoonHibernation {name}"));
     let what = match (&delete.set, &delete.pod, &delete.node) {
-        (Some(set), ..) => format!("set {set}"),
+        (Some(set), _, _) => format!("set {set}"),
         (_, Some(pod), _) => format!("pod {pod}"),
-        (.., Some(node)) => format!("node {node}"),
-        (None, None, None) => "the namespace".to_owned(),
+        (_, _, Some(node)) => format!("node {node}"),
+        (None, None, None) => hibernation.unwrap_or_else(|| "the namespace".to_owned()),
     };
     let how = match delete.cascade {
         Some(Cascade::Orphan) => ", leaving its dependents",

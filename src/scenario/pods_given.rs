@@ -5,6 +5,7 @@ use super::setting::{Cast, done};
 use crate::core::cocoonset::observed::SetFacts;
 use crate::core::contract::keys;
 use crate::core::contract::names::{NodeName, agent_vm, canonical_slot};
+use crate::core::meta;
 use crate::core::pod::render::render;
 use crate::core::pod::template::{Boot, Identity, PodTemplate, wanted_main, wanted_sub_agent, wanted_toolbox};
 use crate::core::wire::{JSON, Method, Request};
@@ -31,7 +32,7 @@ pub fn create(world: &mut World, cast: &Cast, name: &str, pod: &PodGiven) -> Res
     let node = pod.node.as_deref().unwrap_or(NODE);
     let template = template(&set, &id, name, node).ok_or_else(|| format!("set {key} wants no such pod"))?;
     let mut manifest = render(&template, &id);
-    change(&mut manifest, pod, node)?;
+    change(&mut manifest, pod, node, &sets(world, &set.namespace))?;
     let path = format!("/api/v1/namespaces/{}/pods", set.namespace);
     done(world, Request::new(Method::Post, path).with_body(JSON, manifest))?;
     if pod.ready || pod.failed.is_some() {
@@ -56,7 +57,13 @@ fn template(set: &SetFacts, id: &Identity<'_>, name: &str, node: &str) -> Option
     }
 }
 
-fn change(manifest: &mut Value, pod: &PodGiven, node: &str) -> Result<(), String> {
+/// Uids of the sets of the namespace, by name.
+fn sets(world: &World, namespace: &str) -> BTreeMap<String, String> {
+    let all = world.store.objects("cocoonsets.cocoonset.cocoonstack.io", Some(namespace));
+    all.map(|set| (meta::text(set, "name"), meta::text(set, "uid"))).collect()
+}
+
+fn change(manifest: &mut Value, pod: &PodGiven, node: &str, others: &BTreeMap<String, String>) -> Result<(), String> {
     if !node.is_empty() {
         set(manifest, &["spec"], "nodeName", json!(node));
     }
@@ -73,10 +80,10 @@ fn change(manifest: &mut Value, pod: &PodGiven, node: &str) -> Result<(), String
         Some("none") => set(manifest, &["metadata"], "ownerReferences", Value::Null),
         Some(owner) => {
             let (kind, name) = owner.split_once('/').ok_or("owner: `none` or KIND/NAME is expected")?;
-            let owner = json!([{
-                "apiVersion": if kind == keys::SET_KIND { keys::API_VERSION } else { "apps/v1" },
-                "kind": kind, "name": name, "uid": format!("uid-of-{name}"), "controller": true,
-            }]);
+            let (group, there) =
+                if kind == keys::SET_KIND { (keys::API_VERSION, others.get(name)) } else { ("apps/v1", None) };
+            let uid = there.cloned().unwrap_or_else(|| format!("uid-of-{name}"));
+            let owner = json!([{ "apiVersion": group, "kind": kind, "name": name, "uid": uid, "controller": true }]);
             set(manifest, &["metadata"], "ownerReferences", owner);
         }
     }

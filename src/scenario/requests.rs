@@ -12,6 +12,10 @@ fn set_path(cast: &Cast, set: Option<&str>) -> String {
     format!("/apis/{}/{}/namespaces/{}/cocoonsets/{}", keys::GROUP, keys::VERSION, key.namespace, key.name)
 }
 
+fn hibernation_path(cast: &Cast, name: &str) -> String {
+    set_path(cast, Some(name)).replace("/cocoonsets/", "/cocoonhibernations/")
+}
+
 fn pod_path(cast: &Cast, pod: &str) -> String {
     let key = cast.key(Some(pod));
     format!("/api/v1/namespaces/{}/pods/{}", key.namespace, key.name)
@@ -28,12 +32,14 @@ pub fn edit(cast: &Cast, edit: &Edit) -> Request {
 
 /// A deletion.
 pub fn delete(cast: &Cast, delete: &Delete) -> Result<Request, String> {
-    let path = match (&delete.set, &delete.pod, &delete.node, delete.namespace) {
-        (Some(set), None, None, false) => set_path(cast, Some(set)),
-        (None, Some(pod), None, false) => pod_path(cast, pod),
-        (None, None, Some(node), false) => format!("/api/v1/nodes/{node}"),
-        (None, None, None, true) => format!("/api/v1/namespaces/{}", cast.namespace),
-        _ => return Err("exactly one of set, pod, node, namespace is expected".to_owned()),
+    let Delete { set, pod, node, hibernation, namespace, .. } = delete;
+    let path = match (set, pod, node, hibernation, namespace) {
+        (Some(set), None, None, None, false) => set_path(cast, Some(set)),
+        (None, Some(pod), None, None, false) => pod_path(cast, pod),
+        (None, None, Some(node), None, false) => format!("/api/v1/nodes/{node}"),
+        (None, None, None, Some(name), false) => hibernation_path(cast, name),
+        (None, None, None, None, true) => format!("/api/v1/namespaces/{}", cast.namespace),
+        _ => return Err("exactly one of set, pod, node, hibernation, namespace is expected".to_owned()),
     };
     let mut options = Map::new();
     options.insert("kind".to_owned(), json!("DeleteOptions"));
@@ -67,9 +73,7 @@ pub fn annotate(cast: &Cast, annotate: &Annotate) -> Result<Request, String> {
 pub fn patch(cast: &Cast, patch: &PatchStep) -> Request {
     let path = match patch.resource {
         Resource::Cocoonsets | Resource::CocoonsetsStatus => set_path(cast, Some(&patch.name)),
-        Resource::Cocoonhibernations => {
-            set_path(cast, Some(&patch.name)).replace("/cocoonsets/", "/cocoonhibernations/")
-        }
+        Resource::Cocoonhibernations => hibernation_path(cast, &patch.name),
         Resource::Pods => pod_path(cast, &patch.name),
         Resource::Namespaces | Resource::Nodes => format!("/api/v1/{}/{}", patch.resource.plural(), patch.name),
     };

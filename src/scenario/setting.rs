@@ -2,6 +2,7 @@
 
 use super::given::{Given, NodeGiven, PodGiven, SetGiven};
 use super::pods_given;
+use crate::core::api::crd::crds;
 use crate::core::contract::keys;
 use crate::core::control::kinds::Kind;
 use crate::core::control::wake::Key;
@@ -73,7 +74,12 @@ pub fn refused_kinds(given: &Given) -> Vec<Kind> {
 pub fn world(given: &Given) -> Result<World, String> {
     let start: Timestamp = START.parse().map_err(|error| format!("the start: {error}"))?;
     let mut world = World::new(start);
-    world.store.settings_mut().ordered_namespace_deletion = given.settings.ordered_namespace_deletion;
+    let settings = world.store.settings_mut();
+    settings.ordered_namespace_deletion = given.settings.ordered_namespace_deletion;
+    settings.admission_adds = given.settings.admission_adds.clone();
+    if given.settings.older_crd {
+        install_older_crd(&mut world);
+    }
     world.store.add_namespace(&given.namespace);
     match &given.nodes {
         None => NODES.iter().for_each(|name| add_node(&mut world, name, &NodeGiven::default())),
@@ -97,6 +103,20 @@ pub fn world(given: &Given) -> Result<World, String> {
         create_pod(&mut world, &cast, name, pod)?;
     }
     Ok(world)
+}
+
+/// The CRD of the operator before this one knows no `nodeName` in the entries of the status.
+fn install_older_crd(world: &mut World) {
+    for mut crd in crds() {
+        let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties";
+        for list in ["agents", "toolboxes"] {
+            let entry = crd.pointer_mut(&format!("{status}/{list}/items/properties")).and_then(Value::as_object_mut);
+            if let Some(fields) = entry {
+                fields.remove("nodeName");
+            }
+        }
+        world.store.install_crd(&crd);
+    }
 }
 
 fn settle_nodes(world: &mut World) {

@@ -87,6 +87,8 @@ pub struct Delete {
     pub pod: Option<String>,
     /// A node object.
     pub node: Option<String>,
+    /// A CocoonHibernation.
+    pub hibernation: Option<String>,
     /// The story's namespace.
     pub namespace: bool,
     /// How dependents are treated.

@@ -7,16 +7,25 @@ use crate::core::api::condition;
 use crate::core::contract::keys;
 use crate::core::contract::names::Role;
 use crate::core::contract::rebuilds::{Charged, Rebuild, Rebuilds, role_key};
-use jiff::SignedDuration;
-use std::collections::BTreeMap;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Rebuilds before a seat is left for a person to look at.
 pub const MOST: u32 = 4;
 /// A rebuild this long ago counts no more: what ran so long was no failure of the same kind (D-18a).
-const FORGIVEN_AFTER: SignedDuration = SignedDuration::from_secs(600);
+const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
 /// Before the first, second, third and fourth rebuild.
 const DELAYS: [Duration; 4] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
+
+/// After how long the spent budget of this role counts no more; `None` where it cannot be read or is not spent.
+pub fn forgiven_in(seen: &Observed, role: &Role) -> Option<Duration> {
+    let (annotation, key) = role_key(role)?;
+    let history = read(seen, annotation);
+    let Charged::Times(rebuild) = history.of(&key) else { return None };
+    let passed = since(seen, rebuild.last_deleted?);
+    FORGIVEN_AFTER.checked_sub(passed).map(|left| left.saturating_add(Duration::from_secs(1)))
+}
 
 /// How one seat stands with its budget, about one incarnation of its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +65,31 @@ pub fn of(seen: &Observed, role: &Role, uid: &str) -> Standing {
     }
 }
 
-/// Time since then by the wall clock; what lies in the future was just now (D-48).
-fn since(seen: &Observed, then: jiff::Timestamp) -> Duration {
+/// Takes note of the times that the histories state, and how old they are. What lies in the future was just now, and
+/// from now on time passes however the wall clock jumps (D-48).
+pub fn meet(seen: &mut Observed) {
+    let histories = [keys::REBUILD_HISTORY, keys::REBUILD_HISTORY_ROLES].map(|key| read(seen, key));
+    let stated: BTreeSet<Timestamp> = histories.iter().flat_map(Rebuilds::stamps).collect();
+    seen.memory.stamps.retain(|stamp, _| stated.contains(stamp));
+    for stamp in stated {
+        let age = by_the_wall(seen, stamp);
+        seen.memory.stamps.entry(stamp).or_insert((age, seen.mono));
+    }
+}
+
+fn by_the_wall(seen: &Observed, then: Timestamp) -> Duration {
     Duration::try_from(seen.now.duration_since(then)).unwrap_or(Duration::ZERO)
+}
+
+/// Time since then.
+fn since(seen: &Observed, then: Timestamp) -> Duration {
+    let met = seen.memory.stamps.get(&then);
+    met.map_or_else(|| by_the_wall(seen, then), |(age, at)| age.saturating_add(seen.mono.saturating_sub(*at)))
 }
 
 /// The count that still matters: an edit or a long healthy run starts a new one.
 fn counted(seen: &Observed, rebuild: &Rebuild) -> u32 {
-    let old = rebuild.last_deleted.is_some_and(|last| seen.now.duration_since(last) > FORGIVEN_AFTER);
+    let old = rebuild.last_deleted.is_some_and(|last| since(seen, last) > FORGIVEN_AFTER);
     let edited = rebuild.generation.is_some_and(|generation| generation != seen.set.generation);
     if old || edited { 0 } else { rebuild.count }
 }
@@ -103,8 +129,29 @@ pub fn charge(seen: &Observed, role: &Role, uid: &str) -> Option<Change> {
     })
 }
 
+/// The write that grants a seat a fresh budget because an edit replaces its pod; `None` where it has one already. An
+/// older operator's entry does not say under which generation it was charged (CS-A4).
+pub fn fresh(seen: &Observed, role: &Role) -> Option<Change> {
+    let (annotation, key) = role_key(role).filter(|_| count(seen, role) > 0)?;
+    let mut history = read(seen, annotation);
+    history.forget(&key);
+    Some(Change::PatchObject {
+        annotations: BTreeMap::from([(annotation.to_owned(), Some(history.write()?))]),
+        resource_version: seen.set.resource_version.clone(),
+    })
+}
+
 fn is_listed(seen: &Observed, key: &str) -> bool {
     key.strip_prefix("toolbox/").is_some_and(|name| seen.set.spec.lists_toolbox(name))
+}
+
+/// True where the spec was edited since the last charge: whatever was given up on then has a fresh budget (D-47).
+pub fn is_edited(seen: &Observed, role: &Role) -> bool {
+    let Some((annotation, key)) = role_key(role) else { return false };
+    match read(seen, annotation).of(&key) {
+        Charged::Times(rebuild) => rebuild.generation.is_some_and(|generation| generation != seen.set.generation),
+        Charged::Never | Charged::Unreadable => false,
+    }
 }
 
 /// How many rebuilds of this seat are charged.

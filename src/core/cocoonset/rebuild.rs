@@ -40,7 +40,7 @@ pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate
         return rollout::replace(seen, seat, pod, wanted, drifts);
     }
     let why = reason(pod);
-    if pod.dead_letter {
+    if pod.dead_letter && !budget::is_edited(seen, &seat.role) {
         // Without the reason of the moment: the node agent goes on trying, and the status would flap with it.
         let message = format!("pod {} exhausted its rebuilds", pod.name);
         return Finding::of(&AWAIT_REMEDY, message.clone())
@@ -104,7 +104,9 @@ fn dead_letter(pod: &PodFacts, count: u32, why: &str) -> Finding {
     let message = format!("pod {} exhausted {count} rebuilds: {why}", pod.name);
     let event = match pod.role {
         Role::SubAgent(_) => "SubAgentDeadLetter",
-        Role::Main | Role::Toolbox(_) | Role::Unknown => "DeadLetter",
+        Role::Main => "MainDeadLetter",
+        Role::Toolbox(_) => "ToolboxDeadLetter",
+        Role::Unknown => "DeadLetter",
     };
     Finding::of(&DEAD_LETTER, message.clone())
         .trouble("DeadLetter", format!("{message}; edit the spec, or delete the pod"))
@@ -136,6 +138,9 @@ pub fn reason(pod: &PodFacts) -> String {
     }
     if pod.lifecycle.state == State::Failed {
         return "the node agent reports failure".to_owned();
+    }
+    if pod.dead_letter {
+        return "it was given up before the edit".to_owned();
     }
     format!("its phase is {}", pod.phase.as_str())
 }

@@ -2,6 +2,7 @@
 //! a time where it does not.
 
 use super::answers;
+use super::budget;
 use super::concerns::stamp::patch_pod;
 use super::observed::Observed;
 use super::seat::{self, Seat};
@@ -75,7 +76,9 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
         };
     }
     let message = format!("{because}; the pod is replaced");
-    Finding::of(&RECREATE, because).change(delete).announce(false, "Recreating", message)
+    let recreate = Finding::of(&RECREATE, because);
+    let recreate = budget::fresh(seen, &seat.role).into_iter().fold(recreate, Finding::change);
+    recreate.change(delete).announce(false, "Recreating", message)
 }
 
 /// Says that a replacement has to wait for its turn.

@@ -45,7 +45,8 @@ rules! {
     SNAPSHOT_FOUND = "seat/snapshot-found";
     /// Wait between two creates of what keeps disappearing.  (D-46)
     AWAIT_BUDGET = "seat/await-budget";
-    /// Stop creating what disappeared too often: a person has to look, or the spec to change.  (D-46, D-47)
+    /// Pause creating what disappeared too often, and say so: a person has to look, or the spec to change. There is no pod
+    /// to look at and nothing to lose, so it is tried again once the budget has aged.  (D-46, D-47)
     EXHAUSTED = "seat/exhausted";
 }
 
@@ -270,9 +271,12 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
                 0 => format!("pod {pod} disappeared, and its rebuild history cannot be read"),
                 _ => format!("pod {pod} disappeared or failed {count} times"),
             };
-            Finding::of(&EXHAUSTED, message.clone())
-                .trouble("RebuildsExhausted", format!("{message}; edit the spec, or clear its rebuild history"))
-                .stop()
+            let finding = Finding::of(&EXHAUSTED, message.clone())
+                .trouble("RebuildsExhausted", format!("{message}; edit the spec, or clear its rebuild history"));
+            match budget::forgiven_in(seen, &seat.role) {
+                Some(left) => finding.wait(format!("the budget of {pod} to count no more"), Some(left)),
+                None => finding.stop(),
+            }
         }
         Step::Vacant => vacant(seen, seat, wanted, rule),
     }

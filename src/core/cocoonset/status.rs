@@ -62,8 +62,9 @@ fn paced(seen: &Observed) -> Option<Duration> {
 fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
     let mut status = seen.set.status.clone();
     let degraded = degraded(seen, troubles);
-    let known = condition::find(&status.conditions, "Degraded").is_some();
-    if known || degraded.is_true() {
+    let told = condition::find(&status.conditions, "Degraded").is_some_and(Condition::is_true);
+    // That nothing is wrong at this generation either is not worth a write.
+    if told || degraded.is_true() {
         status.conditions = condition::merge(&status.conditions, vec![degraded], &stamp(seen));
     }
     status
@@ -136,10 +137,16 @@ pub fn derived(seen: &Observed) -> SetPhase {
     match seen.main().filter(|main| !main.deleting) {
         None => SetPhase::Pending,
         Some(main) if main.is_terminal() => SetPhase::Failed,
+        // Its node agent goes on trying: a phase that came and went with each try would be an event each time.
+        Some(main) if !main.ready && is_failing(seen, main) => SetPhase::Failed,
         Some(main) if !main.ready => SetPhase::Pending,
         Some(_) if Counts::of(seen).complete() => SetPhase::Running,
         Some(_) => SetPhase::Scaling,
     }
+}
+
+fn is_failing(seen: &Observed, pod: &PodFacts) -> bool {
+    seen.memory.watched.get(pod.uid.as_str()).is_some_and(|watched| watched.failing)
 }
 
 fn progressing(phase: &SetPhase, generation: i64) -> Condition {

@@ -74,6 +74,13 @@ impl Rebuilds {
             None => Charged::Never,
         }
     }
+    /// When anything was last charged.
+    pub fn stamps(&self) -> impl Iterator<Item = Timestamp> {
+        self.entries.values().filter_map(|entry| match entry {
+            Entry::Read(rebuild) => rebuild.last_deleted,
+            Entry::Unreadable(_) => None,
+        })
+    }
     /// True where nothing of it can be read.
     pub fn is_unreadable(&self) -> bool {
         self.unreadable

@@ -3,6 +3,7 @@
 use super::kinds::Kind;
 use super::wake::Key;
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
+use crate::core::cocoonset::budget;
 use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
 use crate::core::memory::{Memory, Vanished};
 use crate::core::meta;
@@ -83,6 +84,7 @@ impl View {
         seen.namespace = self.namespaces.get(&key.namespace).cloned().unwrap_or(NamespaceSeen::Unknown);
         self.add_pods(key, &mut seen);
         self.add_surroundings(key, &mut seen);
+        budget::meet(&mut seen);
         Some(seen)
     }
 
@@ -128,6 +130,7 @@ impl View {
             let known = memory.watched.entry(pod).or_default();
             known.ever_ready |= watched.ever_ready;
             known.ever_marked |= watched.ever_marked;
+            known.failing = watched.failing;
         }
         self.prune(&seen.set, &seen.pods, &mut memory);
         if let Some(vanished) = self.vanished.get_mut(&uid) {
@@ -239,13 +242,9 @@ fn shown_by(attempt: &Attempt, object: &serde_json::Value) -> Option<Kind> {
         ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
             Some(Kind::CocoonSets)
         }
-        ActionKind::CreatePod | ActionKind::DeletePod | ActionKind::PatchPod => Some(Kind::Pods),
+        ActionKind::CreatePod | ActionKind::DeletePod | ActionKind::PatchPod => labelled(object),
         ActionKind::ReadLive if attempt.target == Live::Object.short() => Some(Kind::CocoonSets),
-        // A pod without our label is in no watch of ours.
-        ActionKind::ReadLive if attempt.target.starts_with("pod/") => {
-            let labels = meta::map(object, "labels", |key| key == crate::core::contract::keys::NAME);
-            (!labels.is_empty()).then_some(Kind::Pods)
-        }
+        ActionKind::ReadLive if attempt.target.starts_with("pod/") => labelled(object),
         ActionKind::ReadLive
         | ActionKind::ProbeSnapshot
         | ActionKind::DeleteSnapshot
@@ -253,4 +252,10 @@ fn shown_by(attempt: &Attempt, object: &serde_json::Value) -> Option<Kind> {
         | ActionKind::Await
         | ActionKind::Stop => None,
     }
+}
+
+/// A pod without our label is in no watch of ours: whoever waited for it to show would wait for ever.
+fn labelled(pod: &serde_json::Value) -> Option<Kind> {
+    let labels = meta::map(pod, "labels", |key| key == crate::core::contract::keys::NAME);
+    (!labels.is_empty()).then_some(Kind::Pods)
 }

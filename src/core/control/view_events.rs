@@ -277,6 +277,7 @@ impl View {
 fn watch(watched: &mut Watched, pod: &PodFacts) {
     watched.ever_ready |= pod.lifecycle.state == State::Ready || pod.ready;
     watched.ever_marked |= pod.hibernate;
+    watched.failing = (watched.failing || pod.lifecycle.state == State::Failed) && !pod.ready;
 }
 
 /// The pod that a CocoonHibernation targets.

@@ -55,11 +55,18 @@ pub struct Settings {
     pub service_accounts: bool,
     /// How many events the log keeps before the oldest are compacted away.
     pub log_capacity: usize,
+    /// What mutating admission merges into every pod that is created, as a strategic merge patch; null for nothing.
+    pub admission_adds: Value,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { ordered_namespace_deletion: true, service_accounts: true, log_capacity: 20_000 }
+        Self {
+            ordered_namespace_deletion: true,
+            service_accounts: true,
+            log_capacity: 20_000,
+            admission_adds: Value::Null,
+        }
     }
 }
 

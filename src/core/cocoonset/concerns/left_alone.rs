@@ -1,5 +1,6 @@
 //! In a state that this version does not know: touch nothing.
 
+use super::oddities;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::contract::keys;
@@ -17,7 +18,9 @@ rules! {
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     let Some(why) = reason(seen) else { return Verdict::pass("no state that this version does not know") };
     let message = format!("{why}, which this version does not handle: the set is left alone");
-    Verdict::rest(Finding::of(&UNSUPPORTED, why).trouble("Unsupported", message).stop(), Report::Keep)
+    let mut findings = vec![Finding::of(&UNSUPPORTED, why).trouble("Unsupported", message).stop()];
+    findings.extend(oddities::corrupt(seen));
+    Verdict::Rest { findings, report: Report::Keep }
 }
 
 fn reason(seen: &Observed) -> Option<String> {
@@ -42,6 +45,9 @@ fn reason(seen: &Observed) -> Option<String> {
         if set.annotation(key).is_some() {
             return Some(format!("annotation {key} is set"));
         }
+    }
+    if set.records().is_unreadable() {
+        return Some(format!("annotation {} cannot be read, and may say that VM state is saved", keys::VM_RECORDS));
     }
     if !set.records().is_empty() {
         return Some(format!("annotation {} says that VM state lives in the registry", keys::VM_RECORDS));

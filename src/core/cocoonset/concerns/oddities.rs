@@ -32,6 +32,11 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     if findings.is_empty() { Verdict::pass("everything reads as it should") } else { Verdict::Act(findings) }
 }
 
+/// Annotations of ours that cannot be read: whatever else is done about a set, a person has to mend them.
+pub fn corrupt(seen: &Observed) -> impl Iterator<Item = Finding> {
+    all(seen).into_iter().filter(|oddity| oddity.reason == CORRUPT_ANNOTATION).map(finding)
+}
+
 fn finding(oddity: Oddity) -> Finding {
     let message = format!("{}: {}", oddity.field, oddity.message);
     let corrupt = oddity.reason == CORRUPT_ANNOTATION;

@@ -11,7 +11,8 @@ use crate::rules;
 
 rules! {
     /// Stamp each pod with the generation of the set. Without it nobody can tell whether what the node agent says was
-    /// said in knowledge of this spec.  (CS-E1, D-57)
+    /// said in knowledge of this spec. Not a pod that the spec stopped wanting: it is deleted, and where that delete
+    /// meets a conflict it is sent again without a stamp in between.  (CS-E1, D-57)
     GENERATION = "stamp/generation";
     /// Put back the labels of a pod that is ours by its owner. Without them the watch does not show it, and the set
     /// tries for ever to create what exists.  (D-26, D-66)

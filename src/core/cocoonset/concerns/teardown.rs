@@ -99,7 +99,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         Step::Leaving(pods) => {
             rest(vec![remember_late(seen), Some(await_pods(seen, &pods))].into_iter().flatten().collect())
         }
-        Step::Unlooked => rest(vec![look_for_pods(seen)]),
+        Step::Unlooked => rest(held_tags(seen).unwrap_or_else(|| vec![look_for_pods(seen)])),
         Step::Hidden(pods) => rest(vec![hidden_pods(seen, &pods)]),
         Step::Collecting(tags) => rest(collect(seen, &tags)),
         Step::Clean => rest(vec![remove_finalizer(
@@ -248,6 +248,25 @@ fn delete_tag(
     }
     let change = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: manifest.digest.clone() };
     Some(Finding::of(&COLLECT_TAGS, format!("{vm}:{tag} exists")).change(change))
+}
+
+/// Where no tag may be asked for yet, nothing irreversible is near, and the pods need no look.
+fn held_tags(seen: &Observed) -> Option<Vec<Finding>> {
+    let tags = tags_owed(seen);
+    let mut findings = Vec::new();
+    for (vm, tag) in &tags {
+        let question = Question::ProbeSnapshot { vm: vm.clone(), tag: (*tag).to_owned() };
+        let held = held_delete(seen, vm, tag).or_else(|| match answers::gate(seen, &Want::Ask(question)) {
+            Gate::Held(held) => Some(*held),
+            Gate::Open => None,
+        });
+        findings.push(held?);
+    }
+    if is_orphaned(seen) || findings.is_empty() {
+        return None;
+    }
+    findings.extend(remaining(seen, &tags.iter().map(|(vm, tag)| format!("{vm}:{tag}")).collect()));
+    Some(findings)
 }
 
 /// A delete that may not be sent yet needs no answer of the registry.

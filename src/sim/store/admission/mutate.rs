@@ -4,6 +4,7 @@ use super::super::objects::{child_mut, is_deleting, text};
 use super::super::path::Call;
 use super::super::reply::quoted;
 use super::super::status_error::{self as say, Refused};
+use super::super::strategic;
 use super::super::{Store, Value};
 use super::rules::shown_name;
 use serde_json::json;
@@ -12,6 +13,9 @@ use serde_json::json;
 pub(in super::super) fn admit_create(store: &Store, call: &Call<'_>, object: &mut Value) -> Result<(), Refused> {
     namespace(store, call, object)?;
     if call.resource().is_pod() {
+        if store.settings().admission_adds.is_object() {
+            strategic::merge(object, &store.settings().admission_adds);
+        }
         service_account(store, call, object)?;
         priority(store, call, object)?;
     }
