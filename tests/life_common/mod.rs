@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+pub mod creation;
 pub mod state;
 
 use cocoon_operator::core::action::{ActionKind, Attempt};
@@ -53,6 +54,10 @@ fn sets() -> String {
 
 pub fn set_path() -> String {
     format!("{}/{SET}", sets())
+}
+
+pub fn pod_path(pod: &str) -> String {
+    format!("/api/v1/namespaces/{NAMESPACE}/pods/{pod}")
 }
 
 /// A person's request, which has to succeed.
