@@ -85,28 +85,7 @@ fn spans_are_told(#[case] millis: u64, #[case] text: &str) {
 }
 
 #[test]
-fn a_replay_tells_where_it_differs_from_what_was_recorded() {
-    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/creation");
-    let story = golden.join("main-then-subs-then-toolbox.yaml");
-    let same = replay(&story, true).unwrap();
-    assert_eq!(same.failures, Vec::<String>::new());
-
-    let folder = std::env::temp_dir().join(format!("cocoon-replay-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let copy = folder.join("story.yaml");
-    let text = std::fs::read_to_string(&story).unwrap();
-    std::fs::write(&copy, text.replace("phase is Running", "phase is Suspended")).unwrap();
-    let snap = std::fs::read_to_string(story.with_extension("snap")).unwrap();
-    std::fs::write(copy.with_extension("snap"), snap.replacen("+ pod demo-0", "+ pod demo-7", 1)).unwrap();
-    let told = replay(&copy, true).unwrap().failures;
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("`phase is Suspended` does not hold: Running"), "{told:?}");
-    assert!(told[1].contains("recorded `           + pod demo-7`, now `           + pod demo-0`"), "{told:?}");
-}
-
-#[test]
 fn a_story_is_told_the_same_twice() {
     let story = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/scale/from-2-to-11-to-9.yaml");
-    assert_eq!(replay(&story, false).unwrap().transcript, replay(&story, false).unwrap().transcript);
+    assert_eq!(replay(&story).unwrap().transcript, replay(&story).unwrap().transcript);
 }

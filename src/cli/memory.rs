@@ -163,6 +163,7 @@ fn vanished(at: &Field<'_>) -> Result<Vanished, Failure> {
         succeeded: flag(at, "succeeded")?,
         node_was_ready: at.get("nodeWasReady").map(|at| at.flag()).transpose()?,
         confirmed: flag(at, "confirmed")?,
+        carried: None,
     })
 }
 

@@ -7,9 +7,13 @@ mod memory;
 mod nearest;
 mod observation;
 mod paint;
+#[cfg(feature = "sim")]
+pub mod replay;
 pub mod rules;
 #[cfg(feature = "shell")]
 pub mod run;
+#[cfg(feature = "sim")]
+pub mod sandbox;
 mod source;
 pub mod stories;
 pub mod stream;
@@ -44,8 +48,14 @@ pub enum Command {
     /// Run the operator against a cluster, until SIGTERM or Ctrl-C
     #[cfg(feature = "shell")]
     Run(Box<crate::shell::options::RunOptions>),
+    /// Run the operator against a cluster in the same process; needs nothing installed
+    #[cfg(feature = "sim")]
+    Sandbox(Box<sandbox::Args>),
     /// Say what the core decides about objects in files, and why; needs no cluster
     Explain(explain::Args),
+    /// Play scenario files through the core and tell what happens; needs no cluster
+    #[cfg(feature = "sim")]
+    Replay(replay::Args),
     /// List every rule of the core, or print one in full
     Rules(rules::Args),
     /// Print the manifests of both custom resources
@@ -57,7 +67,11 @@ pub fn dispatch(command: Command) -> Result<Report, Failure> {
     match command {
         #[cfg(feature = "shell")]
         Command::Run(options) => Ok(Report { text: String::new(), code: run::run(&options) }),
+        #[cfg(feature = "sim")]
+        Command::Sandbox(args) => sandbox::run(&args),
         Command::Explain(args) => explain::run(&args),
+        #[cfg(feature = "sim")]
+        Command::Replay(args) => replay::run(&args),
         Command::Rules(args) => rules::run(&args),
         Command::Crds => crds::run(),
     }

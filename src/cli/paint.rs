@@ -12,6 +12,12 @@ impl Paint {
         let set = |name: &str| std::env::var(name).unwrap_or_default();
         Self(wanted(&set("NO_COLOR"), &set("TERM"), std::io::stdout().is_terminal()))
     }
+    /// As stderr and the environment want it.
+    #[cfg(feature = "sim")]
+    pub(super) fn for_stderr() -> Self {
+        let set = |name: &str| std::env::var(name).unwrap_or_default();
+        Self(wanted(&set("NO_COLOR"), &set("TERM"), std::io::stderr().is_terminal()))
+    }
     fn with(self, code: &str, text: &str) -> String {
         if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }

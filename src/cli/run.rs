@@ -94,7 +94,7 @@ async fn reachable(client: &kube::Client, clock: &Clock, url: &str, deadline: Du
 }
 
 /// Ends on SIGTERM, as a node says it, and on Ctrl-C, as a person does. A second one is not waited for.
-fn on_signal() -> Result<crate::shell::Shutdown, StartupError> {
+pub(super) fn on_signal() -> Result<crate::shell::Shutdown, StartupError> {
     let refuse = |error: std::io::Error| StartupError::Environment { what: "signals", why: error.to_string() };
     let (stopper, wanted) = shutdown();
     let mut terminate = signal(SignalKind::terminate()).map_err(refuse)?;

@@ -4,6 +4,7 @@
 use super::action::{ActionKind, Attempt, Live, Question};
 use super::outcome::{Class, Outcome};
 use super::pod::facts::{PodFacts, PodPhase};
+use super::pod::template::PodTemplate;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -108,6 +109,8 @@ pub struct Vanished {
     pub node_was_ready: Option<bool>,
     /// Whether a live read has confirmed that the name is free.
     pub confirmed: bool,
+    /// What it was; unknown where it was not seen.
+    pub carried: Option<Box<PodTemplate>>,
 }
 
 /// A pod of another owner under one of our names.
@@ -144,6 +147,7 @@ impl Vanished {
             succeeded: pod.phase == PodPhase::Succeeded,
             node_was_ready,
             confirmed: pod.deleting,
+            carried: Some(Box::new(pod.carries.clone())),
         }
     }
 }

@@ -66,17 +66,19 @@ impl InMemory {
         for replica in [&mut self.first, &mut self.second].into_iter().flatten() {
             replica.pump(&self.world, now);
         }
-        let mut worked = false;
+        let (mut worked, mut waited) = (false, Duration::ZERO);
         for replica in [&mut self.first, &mut self.second] {
             let Some(running) = replica else { continue };
             let Some(ran) = running.work(&mut self.world, now) else { continue };
             worked = true;
+            waited = waited.max(ran.waited);
             self.happenings.extend(ran.story.map(|story| Happening::Pass(Box::new(story))));
             if ran.died {
                 *replica = None;
-                self.starts_at = Some(now.saturating_add(self.down_for));
+                self.starts_at = Some(now.saturating_add(waited).saturating_add(self.down_for));
             }
         }
+        self.now = now.saturating_add(waited);
         worked
     }
 

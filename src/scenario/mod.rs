@@ -3,6 +3,8 @@
 mod changes;
 pub mod claim_forms;
 mod claims;
+pub mod embedded;
+mod gates;
 pub mod given;
 pub mod happenings;
 mod headlines;

@@ -1,26 +1,31 @@
 //! One operator in memory: the core's view, queue and pass, fed from the cluster's event log instead of sockets.
 
+use super::gates::Gates;
 use super::happenings::{PassEnd, PassStory};
 use super::watching::{Watching, query};
 use crate::core::action::{Action, Attempt, Subject};
 use crate::core::call::{Call, call};
 use crate::core::classify::classify;
 use crate::core::cocoonset::observed::{Lease, Observed};
+use crate::core::control::bugs::Bugs;
 use crate::core::control::errors;
+use crate::core::control::flow::Leave;
 use crate::core::control::kinds::{Event, Kind};
 use crate::core::control::pass::{Next, Pass, Turn};
 use crate::core::control::queue::{Queue, Rest};
 use crate::core::control::view::{Clocks, View};
 use crate::core::control::wake::{Key, Wake};
 use crate::core::outcome::{Class, Outcome};
+use crate::core::wire::Reply;
 use crate::sim::store::{WatchKind, WatchQuery};
 use crate::sim::world::World;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long a given-up pass is left alone: it is a bug, and no haste mends it.
-const GIVEN_UP: Duration = Duration::from_secs(60);
+/// How long the operator of a story waits for an answer: the shortest time that a runtime's clock knows, so that
+/// stories need not speak of it.
+pub const DEADLINE: Duration = Duration::from_millis(1);
 
 /// One operator process.
 #[derive(Clone, Debug)]
@@ -35,6 +40,8 @@ pub struct Replica {
     queue: Queue<Key, Key>,
     watches: BTreeMap<Kind, Watching>,
     refused: Vec<Kind>,
+    gates: Gates,
+    bugs: Bugs,
     started: Duration,
 }
 
@@ -45,6 +52,8 @@ pub struct Ran {
     pub story: Option<PassStory>,
     /// The operator died in it.
     pub died: bool,
+    /// How long it waited for answers that never came.
+    pub waited: Duration,
 }
 
 impl Replica {
@@ -58,6 +67,8 @@ impl Replica {
             queue: Queue::new(),
             watches: BTreeMap::new(),
             refused: refused.to_vec(),
+            gates: Gates::default(),
+            bugs: Bugs::default(),
             started: now,
         }
     }
@@ -70,7 +81,9 @@ impl Replica {
     pub fn gap(&mut self, kind: Kind, on: bool) {
         let watch = self.watches.entry(kind).or_default();
         watch.broken = on;
-        watch.version = None;
+        if !on {
+            watch.version = None;
+        }
     }
 
     /// Takes in what the watches have to show. Lists what was not listed yet.
@@ -98,40 +111,44 @@ impl Replica {
         let key = self.queue.next(mono)?;
         let clocks = Clocks { now: self.wall(world.now()), mono, seed: 0, lease: Lease::NotNeeded };
         let Some(seen) = self.view.observe(&key, clocks) else {
+            self.bugs.over(&key);
             self.queue.done(&key, mono, Rest::OnChange);
-            return Some(Ran { story: None, died: false });
+            return Some(Ran { story: None, died: false, waited: Duration::ZERO });
         };
-        let (mut story, seen) = self.pass(world, at, key.clone(), seen);
+        let (mut story, seen, waited) = self.pass(world, at, key.clone(), seen);
         let died = story.end == PassEnd::Crashed;
         if died {
-            return Some(Ran { story: Some(story), died });
+            return Some(Ran { story: Some(story), died, waited });
         }
-        let rest = match &story.end {
-            PassEnd::Rest(Some(after)) => Rest::After(*after),
-            PassEnd::Rest(None) | PassEnd::Crashed => Rest::OnChange,
-            PassEnd::GaveUp(_) => Rest::After(GIVEN_UP),
-        };
-        story.error = self.remember(seen, &story, mono);
-        self.queue.done(&key, mono, rest);
-        Some(Ran { story: Some(story), died })
+        let rest = self.remember(seen, &mut story, mono, mono.saturating_add(waited));
+        self.queue.done(&key, mono.saturating_add(waited), rest);
+        Some(Ran { story: Some(story), died, waited })
     }
 
-    /// Keeps what outlives the pass, and counts its error.
-    fn remember(&mut self, mut seen: Observed, story: &PassStory, mono: Duration) -> Option<String> {
-        let error = match &story.end {
-            PassEnd::GaveUp(_) => Some("Bug".to_owned()),
-            PassEnd::Crashed => None,
-            PassEnd::Rest(_) => {
+    /// Keeps what outlives the pass, counts its error, and says when to look again.
+    fn remember(&mut self, mut seen: Observed, story: &mut PassStory, began: Duration, now: Duration) -> Rest {
+        let key = &story.key;
+        let (rest, error) = match &story.end {
+            PassEnd::Crashed => (Rest::OnChange, None),
+            PassEnd::GaveUp(_) => {
+                let (delay, counts) = self.bugs.another(key, "Bug", now, 0);
+                (Rest::After(delay), counts.then(|| "Bug".to_owned()))
+            }
+            PassEnd::Rest(after) => {
+                self.bugs.over(key);
                 let (decision, behind) = (&story.last.decision, !seen.unseen.is_empty());
-                let counts = errors::rested(&mut seen.memory, decision, behind, mono);
-                decision.error().filter(|_| counts).map(|trouble| trouble.reason.to_string())
+                let counts = errors::rested(&mut seen.memory, decision, behind, began);
+                let error = decision.error().filter(|_| counts).map(|trouble| trouble.reason.to_string());
+                (after.map_or(Rest::OnChange, Rest::After), error)
             }
         };
         self.view.rest(seen);
-        error
+        story.error = error;
+        rest
     }
 
-    fn pass(&mut self, world: &mut World, at: Duration, key: Key, seen: Observed) -> (PassStory, Observed) {
+    fn pass(&mut self, world: &mut World, at: Duration, key: Key, seen: Observed) -> (PassStory, Observed, Duration) {
+        let mut waited = Duration::ZERO;
         let subject = seen.subject();
         let mut pass = Pass::begin(seen);
         let mut last: Vec<Outcome> = Vec::new();
@@ -146,7 +163,9 @@ impl Replica {
                 turns = pass.turns().len();
                 last.clear();
             }
-            let (outcomes, died) = self.carry_out(world, &subject, &wave);
+            let now = at.saturating_add(waited).saturating_sub(self.started);
+            let (outcomes, died, lost) = self.carry_out(world, &subject, &wave, now);
+            waited = waited.saturating_add(lost);
             last.extend(outcomes.iter().cloned());
             if died {
                 break PassEnd::Crashed;
@@ -166,45 +185,62 @@ impl Replica {
             end,
             error: None,
         };
-        (story, pass.into_seen())
+        (story, pass.into_seen(), waited)
     }
 
-    /// Sends a wave, one call after another; each may be the last.
-    fn carry_out(&mut self, world: &mut World, subject: &Subject, wave: &[Action]) -> (Vec<Outcome>, bool) {
-        let mut outcomes = Vec::new();
-        for action in wave {
-            let Some(call) = call(subject, action) else {
+    /// Sends a wave, one call after another; each may be the last. What it waited for in vain comes last.
+    fn carry_out(
+        &mut self,
+        world: &mut World,
+        subject: &Subject,
+        wave: &[Action],
+        now: Duration,
+    ) -> (Vec<Outcome>, bool, Duration) {
+        let (mut outcomes, mut waited) = (Vec::new(), Duration::ZERO);
+        let calls = wave.iter().map(|action| {
+            let call = call(subject, action)?;
+            let leave = self.gates.leave(&call, now);
+            Some((call, leave))
+        });
+        let calls: Vec<Option<(Call, Leave)>> = calls.collect();
+        for (action, call) in wave.iter().zip(calls) {
+            let Some((call, leave)) = call else {
                 outcomes.push(Outcome::of(Class::Done));
                 continue;
             };
-            if self.dies_after == Some(0) {
-                return (outcomes, true);
+            let held_back = self.gates.holds_back(&call, leave, now);
+            let sent = held_back.is_none();
+            if sent && self.dies_after == Some(0) {
+                return (outcomes, true, waited);
             }
-            let reply = match &call {
-                Call::Api { request, .. } => world.api(crate::sim::world::OPERATOR, request),
-                Call::Registry { verb, vm, tag, digest } => world.registry_call(*verb, vm, tag, digest.as_deref()),
-            };
+            let reply = held_back.unwrap_or_else(|| send(world, &call));
+            if sent {
+                self.gates.ended(&call, &reply, now);
+            }
+            if reply == Reply::TimedOut {
+                waited = DEADLINE;
+            }
             let outcome = classify(call.verb(), &reply);
             if let Some(attempt) = Attempt::of(&action.want) {
                 self.view.answered(subject, &attempt, &outcome);
             }
             outcomes.push(outcome);
-            if let Some(left) = &mut self.dies_after {
-                *left -= 1;
-                if *left == 0 {
-                    return (outcomes, true);
-                }
+            self.dies_after = self.dies_after.map(|left| left.saturating_sub(u32::from(sent)));
+            if self.dies_after == Some(0) {
+                return (outcomes, true, waited);
             }
         }
-        (outcomes, false)
+        (outcomes, false, waited)
     }
 
     fn events(&mut self, world: &World, kind: Kind) -> Vec<Event> {
-        if self.refused.contains(&kind) {
-            return Vec::new();
-        }
         let watch = self.watches.entry(kind).or_default();
-        if watch.broken || (watch.lags && watch.version.is_some()) {
+        if self.refused.contains(&kind) {
+            let first = watch.version.replace(0).is_none();
+            return if first { vec![Event::Refused] } else { Vec::new() };
+        }
+        // What stands still or is broken was listed before.
+        if (watch.broken || watch.lags) && watch.version.is_some() {
             return Vec::new();
         }
         let query = query(kind);
@@ -230,12 +266,22 @@ impl Replica {
     fn wake(&mut self, woken: Vec<Wake>, at: Duration) {
         let mono = at.saturating_sub(self.started);
         for Wake { key, priority } in woken {
-            self.queue.add(key.clone(), key, priority, mono);
+            match self.bugs.delays(&key, priority, mono) {
+                Some(left) => self.queue.add_after(key.clone(), key, priority, mono, left),
+                None => self.queue.add(key.clone(), key, priority, mono),
+            }
         }
     }
 
     fn wall(&self, now: Timestamp) -> Timestamp {
         now.checked_add(self.skew).unwrap_or(now)
+    }
+}
+
+fn send(world: &mut World, call: &Call) -> Reply {
+    match call {
+        Call::Api { request, .. } => world.api(crate::sim::world::OPERATOR, request),
+        Call::Registry { verb, vm, tag, digest } => world.registry_call(*verb, vm, tag, digest.as_deref()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Plays a story on a stage: sets the cluster up, does step after step, and holds the claims against what came of it.
 
+use super::embedded::Embedded;
 use super::happenings::Happening;
 use super::headlines::headline;
 use super::in_memory::InMemory;
@@ -28,9 +29,23 @@ pub struct Played {
 
 /// Plays it in memory.
 pub fn play(script: &Script) -> Result<Played, String> {
+    play_on(script, &mut in_memory(script)?)
+}
+
+/// Plays it with the shell, against the served cluster.
+pub fn play_embedded(script: &Script) -> Result<Played, String> {
+    play_on(script, &mut embedded(script)?)
+}
+
+/// The first stage, with the cluster as this story finds it.
+pub fn in_memory(script: &Script) -> Result<InMemory, String> {
+    Ok(InMemory::new(setting::world(&script.given)?, &setting::refused_kinds(&script.given)))
+}
+
+/// The second stage, with the cluster as this story finds it.
+pub fn embedded(script: &Script) -> Result<Embedded, String> {
     let world = setting::world(&script.given)?;
-    let refused = setting::refused_kinds(&script.given);
-    play_on(script, &mut InMemory::new(world, &refused))
+    Embedded::new(world, &setting::refused_kinds(&script.given)).map_err(|error| format!("the runtime: {error}"))
 }
 
 /// Plays it on a stage whose cluster is as given.

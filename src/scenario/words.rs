@@ -69,9 +69,10 @@ impl JsonSchema for Span {
     }
 }
 
-/// A span as transcripts print it: `0s`, `1.5s`, `2m5s`, `1h2m`.
+/// A span as transcripts print it: `0s`, `1.5s`, `2m5s`, `1h2m`. Less than five thousandths are no part of a story:
+/// that is what it costs to wait for an answer that does not come.
 pub fn told(span: Duration) -> String {
-    let millis = span.as_millis();
+    let millis = (span.as_millis() + 2) / 5 * 5;
     let (seconds, rest) = (millis / 1_000, millis % 1_000);
     if seconds < 60 {
         if rest == 0 {

@@ -2,6 +2,7 @@
 //! Nothing is retried, decided or hidden here.
 
 use super::Shell;
+use super::telling::{self, Heard};
 use crate::core::action::{Action, Attempt, Subject, Want};
 use crate::core::call::{Call, call};
 use crate::core::classify::classify;
@@ -23,6 +24,7 @@ async fn one(shell: &Shell, subject: &Subject, action: &Action) -> Outcome {
         // At once, and not at the end of the wave: a watch may show the write in between.
         shell.state.answered(subject, &attempt, &outcome);
     }
+    telling::hears(shell, &key_of(subject), Heard::Answered(action, &outcome));
     outcome
 }
 
@@ -39,7 +41,7 @@ async fn answer(shell: &Shell, call: &Call) -> Outcome {
 /// about: it is reached only where that happened.
 fn announce(shell: &Shell, subject: &Subject, action: &Action) -> Outcome {
     if let Want::Announce(told) = &action.want {
-        let key = Key::new(&subject.namespace, &subject.name);
+        let key = key_of(subject);
         shell.metrics.announced(&key, &told.reason, &shell.state.phase(&key));
         info!(
             controller = subject.kind.to_lowercase(), namespace = subject.namespace, name = subject.name,
@@ -47,4 +49,8 @@ fn announce(shell: &Shell, subject: &Subject, action: &Action) -> Outcome {
         );
     }
     Outcome::of(Class::Done)
+}
+
+fn key_of(subject: &Subject) -> Key {
+    Key::new(&subject.namespace, &subject.name)
 }

@@ -24,13 +24,21 @@ pub enum Serves {
     Probes,
 }
 
+impl std::fmt::Display for Serves {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Metrics => "/metrics",
+            Self::Probes => "/healthz and /readyz",
+        })
+    }
+}
+
 /// A client that does not finish its request head within this is cut off.
 const HEAD: Duration = Duration::from_secs(10);
 
 /// Takes the port. Without a host, every interface, of both families where the machine has both.
 pub async fn listen(address: &Address) -> Result<TcpListener, StartupError> {
-    let shown = format!("{}:{}", address.host, address.port);
-    let refuse = |error: std::io::Error| StartupError::Listen { address: shown.clone(), why: error.to_string() };
+    let refuse = |error: std::io::Error| StartupError::Listen { address: address.to_string(), why: error.to_string() };
     if !address.host.is_empty() {
         return TcpListener::bind((address.host.as_str(), address.port)).await.map_err(refuse);
     }

@@ -25,13 +25,14 @@ use crate::core::control::kinds::Kind;
 use client::Api;
 use clock::Clock;
 use health::Health;
+use http::Serves;
 use metrics::Metrics;
 use options::{Settings, StartupError};
 use registry::Registry;
 use state::State;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use telling::Witness;
+use telling::{Pace, Witness};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -70,6 +71,8 @@ pub struct Shell {
     pub settings: Settings,
     /// Whoever listens to passes.
     pub witness: Option<Arc<dyn Witness>>,
+    /// Whoever says when the next pass may begin; without, at once.
+    pub pace: Option<Arc<dyn Pace>>,
     stopping: AtomicBool,
 }
 
@@ -86,6 +89,7 @@ impl Shell {
             clock,
             settings,
             witness: None,
+            pace: None,
             stopping: AtomicBool::new(false),
         }
     }
@@ -94,6 +98,13 @@ impl Shell {
     #[must_use]
     pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Self {
         self.witness = Some(witness);
+        self
+    }
+
+    /// The same, with somebody who says when its passes may begin.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Arc<dyn Pace>) -> Self {
+        self.pace = Some(pace);
         self
     }
 
@@ -124,8 +135,14 @@ pub async fn run_operator(
 }
 
 /// The same, for whoever wants to look at the running operator.
-pub async fn run(shell: Arc<Shell>, mut shutdown: Shutdown) -> Result<Exit, StartupError> {
-    let mut servers = serve(&shell).await?;
+pub async fn run(shell: Arc<Shell>, shutdown: Shutdown) -> Result<Exit, StartupError> {
+    let ports = Ports::take(&shell.settings).await?;
+    Ok(run_on(shell, ports, shutdown).await)
+}
+
+/// The same, on ports that are taken already.
+pub async fn run_on(shell: Arc<Shell>, ports: Ports, mut shutdown: Shutdown) -> Exit {
+    let mut servers = ports.serve(&shell);
     let mut watches = JoinSet::new();
     for kind in Kind::ALL {
         let shell = Arc::clone(&shell);
@@ -153,21 +170,38 @@ pub async fn run(shell: Arc<Shell>, mut shutdown: Shutdown) -> Result<Exit, Star
     workers.shutdown().await;
     watches.shutdown().await;
     servers.shutdown().await;
-    Ok(Exit::Stopped)
+    Exit::Stopped
 }
 
-/// Takes the ports, if any, before anything else starts.
-async fn serve(shell: &Arc<Shell>) -> Result<JoinSet<()>, StartupError> {
-    let mut listeners: Vec<(TcpListener, http::Serves)> = Vec::new();
-    let wanted = [(&shell.settings.metrics, http::Serves::Metrics), (&shell.settings.probes, http::Serves::Probes)];
-    for (address, serves) in wanted {
-        if let Some(address) = address {
-            listeners.push((http::listen(address).await?, serves));
+/// The ports of one operator, taken before anything else starts.
+#[derive(Debug, Default)]
+pub struct Ports(Vec<(TcpListener, Serves)>);
+
+impl Ports {
+    /// Takes those that the settings name.
+    pub async fn take(settings: &Settings) -> Result<Self, StartupError> {
+        let mut ports = Self::default();
+        for (address, serves) in [(&settings.metrics, Serves::Metrics), (&settings.probes, Serves::Probes)] {
+            if let Some(address) = address {
+                ports.add(http::listen(address).await?, serves);
+            }
         }
+        Ok(ports)
     }
-    let mut servers = JoinSet::new();
-    for (listener, serves) in listeners {
-        servers.spawn(http::serve(Arc::clone(shell), listener, serves));
+
+    /// One more.
+    pub fn add(&mut self, listener: TcpListener, serves: Serves) {
+        self.0.push((listener, serves));
     }
-    Ok(servers)
+
+    fn serve(self, shell: &Arc<Shell>) -> JoinSet<()> {
+        let mut servers = JoinSet::new();
+        for (listener, serves) in self.0 {
+            if let Ok(address) = listener.local_addr() {
+                info!(%address, "serving {serves}");
+            }
+            servers.spawn(http::serve(Arc::clone(shell), listener, serves));
+        }
+        servers
+    }
 }

@@ -30,6 +30,14 @@ pub enum StartupError {
         /// As given.
         text: String,
     },
+    /// An address that has to be one does not read.
+    #[error("{flag} {text:?}: expected HOST:PORT or :PORT")]
+    Listener {
+        /// Which.
+        flag: &'static str,
+        /// As given.
+        text: String,
+    },
     /// A kubeconfig does not read.
     #[error("kubeconfig {path}: {why}")]
     Kubeconfig {
@@ -81,6 +89,7 @@ impl StartupError {
             | Self::Registry { .. }
             | Self::LeaderElection
             | Self::Address { .. }
+            | Self::Listener { .. }
             | Self::Kubeconfig { .. } => 2,
             Self::NoCluster { .. }
             | Self::Unreachable { .. }
@@ -159,6 +168,13 @@ pub struct Address {
     pub port: u16,
 }
 
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bracketed = self.host.contains(':');
+        if bracketed { write!(f, "[{}]:{}", self.host, self.port) } else { write!(f, "{}:{}", self.host, self.port) }
+    }
+}
+
 /// What the running operator needs of the options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -215,7 +231,8 @@ impl RunOptions {
     }
 }
 
-fn address(flag: &'static str, text: &str, default: u16) -> Result<Option<Address>, StartupError> {
+/// An address as a flag gives it; nothing for `0`, this port of every interface for nothing.
+pub fn address(flag: &'static str, text: &str, default: u16) -> Result<Option<Address>, StartupError> {
     let refuse = || StartupError::Address { flag, text: text.to_owned() };
     match text.trim() {
         "" => Ok(Some(Address { host: String::new(), port: default })),

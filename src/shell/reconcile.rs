@@ -1,6 +1,7 @@
 //! One pass: observe, decide, carry out, answer, until at rest. The heart; it looks into no action and no outcome.
 
-use super::{Shell, execute, telling};
+use super::telling::{self, Heard};
+use super::{Shell, execute};
 use crate::core::cocoonset::observed::Observed;
 use crate::core::control::errors::{self, Ending, PassResult};
 use crate::core::control::pass::{Next, Pass};
@@ -14,6 +15,7 @@ pub async fn pass(shell: &Shell, key: &Key) -> PassResult {
         return PassResult::Success;
     };
     let subject = seen.subject();
+    telling::hears(shell, key, Heard::Begins(&subject));
     let mut pass = Pass::begin(seen);
     let mut told = 0;
     loop {
@@ -21,13 +23,15 @@ pub async fn pass(shell: &Shell, key: &Key) -> PassResult {
         told = telling::turns(shell, key, pass.turns(), told);
         match next {
             Next::Do(wave) => {
+                telling::hears(shell, key, Heard::Wave(pass.decision()));
                 let outcomes = execute::wave(shell, &subject, &wave).await;
                 pass.answer(outcomes);
             }
             Next::Rest(after) => return rest(shell, key, pass, after),
             Next::GiveUp(because) => {
+                let decision = pass.decision().clone();
                 let counted = shell.state.bug(key, Some(pass.into_seen()), "Bug");
-                telling::gave_up(shell, key, &because, counted);
+                telling::gave_up(shell, key, Some(&decision), &because, counted);
                 return errors::result(Ending::Bug, counted);
             }
         }
@@ -48,6 +52,6 @@ fn rest(shell: &Shell, key: &Key, pass: Pass<Observed>, after: Option<std::time:
 pub fn panicked(shell: &Shell, key: &Key, words: &str) -> PassResult {
     let counted = shell.state.bug(key, None, "Panic");
     shell.metrics.panicked();
-    telling::gave_up(shell, key, &format!("a pass panicked: {words}"), counted);
+    telling::gave_up(shell, key, None, &format!("a pass panicked: {words}"), counted);
     errors::result(Ending::Bug, counted)
 }

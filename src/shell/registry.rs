@@ -74,6 +74,13 @@ impl Registry {
         Self { backend: Backend::Local(answer), limits: Limits::new(clock), deadline: DEADLINE }
     }
 
+    /// The same, with another deadline of its calls.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
     /// Carries out one call of the core and understands the answer.
     ///
     /// A delete that expects a digest is sent only right after a HEAD that showed it: by tag it has no precondition of

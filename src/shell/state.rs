@@ -3,14 +3,12 @@
 use super::clock::Clock;
 use crate::core::action::{Attempt, Subject};
 use crate::core::cocoonset::observed::Observed;
-use crate::core::control::backoff;
-use crate::core::control::errors::{self, Standing};
+use crate::core::control::bugs::Bugs;
 use crate::core::control::kinds::{Event, Kind};
 use crate::core::control::queue::{Priority, Queue, Rest, Spans, Stats};
 use crate::core::control::view::View;
 use crate::core::control::wake::{Key, Wake};
 use crate::core::outcome::Outcome;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -29,15 +27,7 @@ struct Inner {
     view: View,
     /// A set is its own lane: work on its VMs is serialised by it (decision R28).
     queue: Queue<Key, Key>,
-    bugs: BTreeMap<Key, Bug>,
-}
-
-/// An object whose last pass was a bug.
-#[derive(Clone, Debug, Default)]
-struct Bug {
-    count: u32,
-    until: Duration,
-    standing: Standing,
+    bugs: Bugs,
 }
 
 impl State {
@@ -92,14 +82,14 @@ impl State {
     pub fn rest(&self, key: &Key, seen: Observed, after: Option<Duration>) {
         let mut inner = self.lock();
         inner.view.rest(seen);
-        inner.bugs.remove(key);
+        inner.bugs.over(key);
         self.done(inner, key, after.map_or(Rest::OnChange, Rest::After));
     }
 
     /// A pass found nothing to look at.
     pub fn gone(&self, key: &Key) {
         let mut inner = self.lock();
-        inner.bugs.remove(key);
+        inner.bugs.over(key);
         self.done(inner, key, Rest::OnChange);
     }
 
@@ -111,12 +101,7 @@ impl State {
         if let Some(seen) = seen {
             inner.view.rest(seen);
         }
-        let bug = inner.bugs.entry(key.clone()).or_default();
-        bug.count = bug.count.saturating_add(1);
-        let delay = backoff::delay(backoff::BUG_FIRST, backoff::BUG_MOST, bug.count, self.clock.seed());
-        bug.until = now.saturating_add(delay);
-        let (standing, counted) = errors::standing(&bug.standing, &BTreeSet::from([reason]), now);
-        bug.standing = standing;
+        let (delay, counted) = inner.bugs.another(key, reason, now, self.clock.seed());
         self.done(inner, key, Rest::After(delay));
         counted
     }
@@ -168,12 +153,9 @@ impl State {
 impl Inner {
     /// An object whose last pass was a bug waits its delay out, unless somebody edited it.
     fn wake(&mut self, key: Key, priority: Priority, now: Duration) {
-        let left = self.bugs.get(&key).and_then(|bug| bug.until.checked_sub(now)).filter(|left| !left.is_zero());
-        match (left, priority) {
-            (Some(left), Priority::Resync | Priority::Event) => {
-                self.queue.add_after(key.clone(), key, priority, now, left);
-            }
-            (Some(_), Priority::Edit) | (None, _) => self.queue.add(key.clone(), key, priority, now),
+        match self.bugs.delays(&key, priority, now) {
+            Some(left) => self.queue.add_after(key.clone(), key, priority, now, left),
+            None => self.queue.add(key.clone(), key, priority, now),
         }
     }
 }

@@ -2,22 +2,63 @@
 
 use super::Shell;
 use super::metrics::CONTROLLER;
-use crate::core::action::{Attempt, Want};
+use crate::core::action::{Action, Attempt, Subject, Want};
 use crate::core::control::pass::Turn;
 use crate::core::control::wake::Key;
 use crate::core::decision::{Decision, Entry, Finding, Trouble};
 use crate::core::outcome::{Class, Outcome};
+use futures::future::BoxFuture;
 use std::time::Duration;
 use tracing::{debug, error, info};
 
-/// Listens to passes as they go: a transcript, a recorder.
+/// Listens to passes as they go: a transcript, a recorder. What it is told is over, or about to be sent.
 pub trait Witness: Send + Sync {
+    /// Something happened in the pass over this object.
+    fn hears(&self, key: &Key, heard: Heard<'_>);
+}
+
+/// What happens in a pass, in this order.
+#[derive(Debug)]
+pub enum Heard<'a> {
+    /// It begins; its actions will be about this.
+    Begins(&'a Subject),
+    /// The first actions of this decision, or its next, are about to be carried out.
+    Wave(&'a Decision),
+    /// One of them was answered. Those of one wave are answered in any order.
+    Answered(&'a Action, &'a Outcome),
     /// One decision is over, and what came of its actions.
-    fn turn(&self, key: &Key, turn: &Turn);
-    /// A pass is at rest on this decision; the next look is after this long.
-    fn rested(&self, key: &Key, decision: &Decision, after: Option<Duration>);
-    /// A pass was a bug.
-    fn gave_up(&self, key: &Key, because: &str);
+    Turn(&'a Turn),
+    /// The pass is at rest.
+    Rested {
+        /// On this decision.
+        decision: &'a Decision,
+        /// The next look is after this long.
+        after: Option<Duration>,
+        /// The reason under which it counts as an error, if it does.
+        error: Option<&'a str>,
+    },
+    /// The pass was a bug.
+    GaveUp {
+        /// The decision that it broke on; none where it panicked.
+        decision: Option<&'a Decision>,
+        /// Why.
+        because: &'a str,
+        /// Whether it counts as an error.
+        error: bool,
+    },
+}
+
+/// Says when a worker may take the next key: a stage that goes from moment to moment holds its workers here.
+pub trait Pace: Send + Sync {
+    /// Comes back when the next pass may begin.
+    fn next_pass(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Tells whoever listens.
+pub fn hears(shell: &Shell, key: &Key, heard: Heard<'_>) {
+    if let Some(witness) = &shell.witness {
+        witness.hears(key, heard);
+    }
 }
 
 /// Tells the turns that were not told yet; how many are told then.
@@ -32,9 +73,7 @@ pub fn turns(shell: &Shell, key: &Key, turns: &[Turn], told: usize) -> usize {
                 );
             }
         }
-        if let Some(witness) = &shell.witness {
-            witness.turn(key, turn);
-        }
+        hears(shell, key, Heard::Turn(turn));
     }
     turns.len()
 }
@@ -47,21 +86,18 @@ pub fn rested(shell: &Shell, key: &Key, decision: &Decision, after: Option<Durat
     }
     let rules = decision.rules().iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     debug!(controller = CONTROLLER, namespace = key.namespace, name = key.name, rules, ?after, "at rest");
-    if let Some(witness) = &shell.witness {
-        witness.rested(key, decision, after);
-    }
+    let error = decision.error().filter(|_| counted).map(|trouble| trouble.reason.as_ref());
+    hears(shell, key, Heard::Rested { decision, after, error });
 }
 
 /// Tells of a bug: an error when it is entered and once an hour.
-pub fn gave_up(shell: &Shell, key: &Key, because: &str, counted: bool) {
+pub fn gave_up(shell: &Shell, key: &Key, decision: Option<&Decision>, because: &str, counted: bool) {
     if counted {
         error!(controller = CONTROLLER, namespace = key.namespace, name = key.name, "a bug, backing off: {because}");
     } else {
         info!(controller = CONTROLLER, namespace = key.namespace, name = key.name, "still a bug: {because}");
     }
-    if let Some(witness) = &shell.witness {
-        witness.gave_up(key, because);
-    }
+    hears(shell, key, Heard::GaveUp { decision, because, error: counted });
 }
 
 fn count(shell: &Shell, decision: &Decision) {

@@ -12,10 +12,17 @@ pub async fn work(shell: &Shell, mut shutdown: Shutdown) {
         let key = tokio::select! {
             biased;
             () = shutdown.wanted() => return,
-            key = shell.state.next() => key,
+            key = next(shell) => key,
         };
         run(shell, &key).await;
     }
+}
+
+async fn next(shell: &Shell) -> Key {
+    if let Some(pace) = &shell.pace {
+        pace.next_pass().await;
+    }
+    shell.state.next().await
 }
 
 async fn run(shell: &Shell, key: &Key) {

@@ -34,6 +34,8 @@ struct Inner {
     wire: Mutex<Wire>,
     start: Timestamp,
     origin: Instant,
+    /// Nothing follows from anything until it is stepped.
+    stepped: bool,
     /// Counts what may interest those who wait: writes, and changes of the wire.
     changed: watch::Sender<u64>,
     /// The same for open watches, which are woken in the order in which they wait: a channel wakes its receivers in an
@@ -57,6 +59,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Cluster {
     /// Serves this world from now on: its time is now.
     pub fn new(world: World) -> Self {
+        Self::serving(world, false)
+    }
+
+    /// The same, but what follows from a request, and what is due, happens when [`Cluster::step`] says so: for whoever
+    /// goes from moment to moment.
+    pub fn stepped(world: World) -> Self {
+        Self::serving(world, true)
+    }
+
+    fn serving(world: World, stepped: bool) -> Self {
         let start = world.now();
         let inner = Inner {
             world: Mutex::new(world),
@@ -64,6 +76,7 @@ impl Cluster {
             wire: Mutex::default(),
             start,
             origin: Instant::now(),
+            stepped,
             changed: watch::channel(0).0,
             waiting: Notify::new(),
         };
@@ -76,14 +89,29 @@ impl Cluster {
         self.inner.start.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
+    /// Lets everything happen that is due by now.
+    pub fn step(&self) -> Vec<Told> {
+        let now = self.now();
+        let mut world = lock(&self.inner.world);
+        let before = world.store.version();
+        let told = world.run_until(now);
+        let wrote = world.store.version() != before;
+        drop(world);
+        if wrote {
+            self.wake();
+        }
+        told
+    }
+
     /// Does something with the world as it is now. What follows from it at once has happened when this returns.
     pub fn with<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         let now = self.now();
         let mut world = lock(&self.inner.world);
         let before = world.store.version();
-        let mut told = world.run_until(now);
+        let run = |world: &mut World| if self.inner.stepped { Vec::new() } else { world.run_until(now) };
+        let mut told = run(&mut world);
         let result = act(&mut world);
-        told.extend(world.run_until(now));
+        told.extend(run(&mut world));
         let wrote = world.store.version() != before;
         drop(world);
         let heard = !told.is_empty();
@@ -222,6 +250,12 @@ impl Cluster {
             Some((Ok::<_, Infallible>(Frame::data(frame)), stream))
         });
         StreamBody::new(frames).boxed_unsync()
+    }
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Cluster")
     }
 }
 

@@ -6,6 +6,8 @@ mod facts_common;
 mod malformed;
 mod outcomes;
 mod remembered;
+#[cfg(feature = "sim")]
+mod replay;
 mod rules;
 mod usage;
 

@@ -87,6 +87,14 @@ impl Observed {
             None => Role::Unknown,
         }
     }
+    /// Whether the spec no longer wants this pod: a slot beyond its count, or a toolbox that it does not list.
+    pub fn is_surplus(&self, pod: &PodFacts) -> bool {
+        match self.role_of(pod) {
+            Role::SubAgent(slot) => i64::from(slot) > self.set.spec.agent.replicas,
+            Role::Toolbox(name) => !self.set.spec.lists_toolbox(&name),
+            Role::Main | Role::Unknown => false,
+        }
+    }
     /// The VM name of an existing pod, if it is one that this very pod may have (decision R22).
     pub fn vm_of(&self, pod: &PodFacts) -> Option<String> {
         pod.accepted_vm_name().map(|name| name.0)

@@ -1,11 +1,13 @@
 //! A pod that is not as the spec wants it: patched in place where the node agent reads the value later, replaced one at
 //! a time where it does not.
 
+use super::answers;
 use super::budget;
 use super::concerns::stamp::patch_pod;
 use super::observed::Observed;
 use super::seat::{self, Seat};
-use crate::core::action::{Change, MetaPatch};
+use crate::core::action::{Change, MetaPatch, Want};
+use crate::core::decide::Gate;
 use crate::core::decision::Finding;
 use crate::core::pod::drift::{FieldDrift, adopt, must_recreate, patch_in_place};
 use crate::core::pod::facts::PodFacts;
@@ -61,19 +63,22 @@ pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> 
 /// Replaces a pod: first the question, then the delete.
 pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Finding {
     let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy == Remedy::Recreate)));
+    let delete = Change::DeletePod {
+        pod: pod.name.to_string(),
+        uid: pod.uid.to_string(),
+        resource_version: Some(pod.resource_version.clone()),
+    };
     if !seen.live.admitted.contains(&seat.pod) {
-        return Finding::of(&ASK_ADMISSION, because).change(seat::create(seen, seat, wanted, true));
+        // A delete that may not be sent yet needs no answer of admission.
+        return match answers::gate(seen, &Want::Change(delete)) {
+            Gate::Held(held) => Finding { because: format!("{} ({because})", held.because).into(), ..*held },
+            Gate::Open => Finding::of(&ASK_ADMISSION, because).change(seat::create(seen, seat, wanted, true)),
+        };
     }
     let message = format!("{because}; the pod is replaced");
     let recreate = Finding::of(&RECREATE, because);
     let recreate = budget::fresh(seen, &seat.role).into_iter().fold(recreate, Finding::change);
-    recreate
-        .change(Change::DeletePod {
-            pod: pod.name.to_string(),
-            uid: pod.uid.to_string(),
-            resource_version: Some(pod.resource_version.clone()),
-        })
-        .announce(false, "Recreating", message)
+    recreate.change(delete).announce(false, "Recreating", message)
 }
 
 /// Says that a replacement has to wait for its turn.

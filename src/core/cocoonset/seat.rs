@@ -12,6 +12,7 @@ use crate::core::decision::Finding;
 use crate::core::fact::Fact;
 use crate::core::memory::Vanished;
 use crate::core::oddity::Oddity;
+use crate::core::pod::drift::{drift, must_recreate};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::render::render;
 use crate::core::pod::template::PodTemplate;
@@ -312,12 +313,19 @@ fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Fi
     };
     let mut finding = Finding::of(rule, because);
     if let Some(vanished) = seen.memory.vanished.get(&seat.pod).filter(|_| seat.managed)
+        && !was_outdated(vanished, wanted)
         && budget::of(seen, &seat.role, &vanished.uid) == budget::Standing::Due
         && let Some(charge) = budget::charge(seen, &seat.role, &vanished.uid)
     {
         finding = finding.change(charge);
     }
     finding.change(create(seen, seat, wanted, false))
+}
+
+/// A pod that would have had to be replaced anyway: whoever deleted it, perhaps this operator before a restart, the spec
+/// that is wanted now has not failed, and its budget is not charged.
+fn was_outdated(vanished: &Vanished, wanted: &PodTemplate) -> bool {
+    vanished.carried.as_ref().is_some_and(|carried| must_recreate(&drift(wanted, carried)))
 }
 
 /// The create of a seat's pod.

@@ -1,6 +1,7 @@
 //! The control loop as data: deterministic machines that are told the time and driven by whoever has sockets, or none.
 
 pub mod backoff;
+pub mod bugs;
 pub mod errors;
 pub mod flow;
 pub mod kinds;

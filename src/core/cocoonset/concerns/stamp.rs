@@ -11,7 +11,8 @@ use crate::rules;
 
 rules! {
     /// Stamp each pod with the generation of the set. Without it nobody can tell whether what the node agent says was
-    /// said in knowledge of this spec.  (CS-E1, D-57)
+    /// said in knowledge of this spec. Not a pod that the spec stopped wanting: it is deleted, and where that delete
+    /// meets a conflict it is sent again without a stamp in between.  (CS-E1, D-57)
     GENERATION = "stamp/generation";
     /// Put back the labels of a pod that is ours by its owner. Without them the watch does not show it, and the set
     /// tries for ever to create what exists.  (D-26, D-66)
@@ -33,7 +34,8 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
 
 fn generation(seen: &Observed, pod: &PodFacts) -> Option<Finding> {
     let wanted = seen.set.generation;
-    if pod.generation == wanted {
+    // What the spec no longer wants is about to be deleted, and answers to no generation any more.
+    if pod.generation == wanted || seen.is_surplus(pod) {
         return None;
     }
     let because = format!("{} answers to generation {}, not {wanted}", pod.name, pod.generation);

@@ -96,7 +96,7 @@ fn wanted(seen: &Observed, role: &Role) -> PodTemplate {
 
 fn scale_down(seen: &Observed) -> Vec<Finding> {
     let replicas = seen.set.spec.agent.replicas;
-    let surplus = |pod: &&PodFacts| slot_of(seen, pod).is_some_and(|slot| i64::from(slot) > replicas);
+    let surplus = |pod: &&PodFacts| slot_of(seen, pod).is_some() && seen.is_surplus(pod);
     let mut extra: Vec<&PodFacts> = seen.pods.values().filter(|pod| !pod.deleting).filter(surplus).collect();
     extra.sort_by_key(|pod| std::cmp::Reverse(slot_of(seen, pod)));
     let because = format!("{} sub-agents are wanted, and {} more are there", replicas, extra.len());

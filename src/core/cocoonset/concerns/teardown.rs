@@ -99,9 +99,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         Step::Leaving(pods) => {
             rest(vec![remember_late(seen), Some(await_pods(seen, &pods))].into_iter().flatten().collect())
         }
-        Step::Unlooked => rest(held_tags(seen).unwrap_or_else(|| {
-            vec![Finding::of(&LOOK_FOR_PODS, "the watch shows no pod of ours").ask(Question::ReadLive(Live::Pods))]
-        })),
+        Step::Unlooked => rest(held_tags(seen).unwrap_or_else(|| vec![look_for_pods(seen)])),
         Step::Hidden(pods) => rest(vec![hidden_pods(seen, &pods)]),
         Step::Collecting(tags) => rest(collect(seen, &tags)),
         Step::Clean => rest(vec![remove_finalizer(
@@ -143,6 +141,14 @@ fn await_pods(seen: &Observed, pods: &[&PodFacts]) -> Finding {
     let more = if pods.len() > 5 { format!(" and {} more", pods.len() - 5) } else { String::new() };
     Finding::of(&AWAIT_PODS, format!("{}{more} still terminating", names.join(", ")))
         .wait("the pods to be gone", pods.iter().find_map(|pod| seen.look_after(pod.name.as_str())))
+}
+
+/// A finalizer that may not be removed yet needs no look at pods and tags, which would have to be repeated.
+fn look_for_pods(seen: &Observed) -> Finding {
+    let removal = remove_finalizer(seen, Finding::of(&REMOVE_FINALIZER, "no pod of ours is left"));
+    let held = removal.wants.iter().find_map(|want| held_back(seen, want));
+    let look = || Finding::of(&LOOK_FOR_PODS, "the watch shows no pod of ours").ask(Question::ReadLive(Live::Pods));
+    held.unwrap_or_else(look)
 }
 
 /// Pods of ours that only the live read shows: their labels were edited, or the watch lags.
@@ -266,7 +272,12 @@ fn held_tags(seen: &Observed) -> Option<Vec<Finding>> {
 /// A delete that may not be sent yet needs no answer of the registry.
 fn held_delete(seen: &Observed, vm: &str, tag: &str) -> Option<Finding> {
     let delete = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: None };
-    match answers::gate(seen, &Want::Change(delete)) {
+    held_back(seen, &Want::Change(delete))
+}
+
+/// What a wish waits for, unless it is another look.
+fn held_back(seen: &Observed, want: &Want) -> Option<Finding> {
+    match answers::gate(seen, want) {
         Gate::Held(held) if held.rule != answers::LOOK_AGAIN.id() => Some(*held),
         Gate::Held(_) | Gate::Open => None,
     }

@@ -63,10 +63,7 @@ fn wanted(seen: &Observed, toolbox: &Toolbox) -> PodTemplate {
 }
 
 fn remove(seen: &Observed) -> Vec<Finding> {
-    let surplus = |pod: &&PodFacts| match seen.role_of(pod) {
-        Role::Toolbox(name) => !seen.set.spec.lists_toolbox(&name),
-        Role::Main | Role::SubAgent(_) | Role::Unknown => false,
-    };
+    let surplus = |pod: &&PodFacts| matches!(seen.role_of(pod), Role::Toolbox(_)) && seen.is_surplus(pod);
     let extra: Vec<&PodFacts> = seen.pods.values().filter(|pod| !pod.deleting).filter(surplus).collect();
     let because = format!("{} toolboxes are not in the spec", extra.len());
     sub_agents::delete_after_remembering(seen, &REMOVE, &because, &extra)

@@ -1,0 +1,208 @@
+//! The second stage: the shell as it runs in a cluster, with its client, watches, workers and deadlines, against the
+//! served cluster, in one process and on a paused clock.
+//!
+//! It goes from moment to moment as the first stage does: the cluster does what is due, then every operator looks, then
+//! each makes one pass. Only so do both tell the same story line by line. What the stage holds are the watches' bodies
+//! and the worker's next turn; everything between a watch's line and the request that follows from it is the shell's.
+//! A lost answer costs the shell its deadline, which is a millisecond here.
+
+mod operator;
+mod recorder;
+mod wire;
+
+use super::happenings::Happening;
+use super::stage::{OperatorEvent, Stage};
+use crate::core::control::kinds::Kind;
+use crate::shell::metrics::Metrics;
+use crate::sim::server::Cluster;
+use crate::sim::world::World;
+use jiff::Timestamp;
+use operator::Operator;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::Instant;
+
+/// Passes at one moment after which something is hot: time goes on, and the story says so.
+const HOT: u32 = 400;
+
+/// Cluster and operators, as in a cluster but for the time.
+#[derive(Debug)]
+pub struct Embedded {
+    runtime: Runtime,
+    cluster: Cluster,
+    start: Timestamp,
+    origin: Instant,
+    first: Option<Operator>,
+    second: Option<Operator>,
+    refused: Vec<Kind>,
+    starts_at: Option<Duration>,
+    down_for: Duration,
+    happenings: Vec<Happening>,
+    /// What every operator counted that ever ran here.
+    metrics: Vec<Arc<Metrics>>,
+}
+
+impl Embedded {
+    /// A stage for this cluster, without an operator yet. The operator may not watch the refused kinds.
+    pub fn new(world: World, refused: &[Kind]) -> std::io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
+        let start = world.now();
+        let (cluster, origin) = {
+            let _within = runtime.enter();
+            (Cluster::stepped(world), Instant::now())
+        };
+        Ok(Self {
+            runtime,
+            cluster,
+            start,
+            origin,
+            first: None,
+            second: None,
+            refused: refused.to_vec(),
+            starts_at: None,
+            down_for: Duration::ZERO,
+            happenings: Vec::new(),
+            metrics: Vec::new(),
+        })
+    }
+
+    /// What every operator counted that ever ran here, in the order of their starts.
+    pub fn metrics(&self) -> &[Arc<Metrics>] {
+        &self.metrics
+    }
+
+    fn since_start(&self, at: Timestamp) -> Duration {
+        at.duration_since(self.start).try_into().unwrap_or(Duration::ZERO)
+    }
+
+    fn start(&mut self, name: &str) -> Operator {
+        let _within = self.runtime.enter();
+        let operator = Operator::start(name, &self.cluster, &self.refused, self.origin);
+        self.metrics.push(Arc::clone(&operator.shell.metrics));
+        operator
+    }
+
+    /// Lets the cluster do what is due by now.
+    fn cluster(&mut self) {
+        let told = {
+            let _within = self.runtime.enter();
+            self.cluster.step()
+        };
+        for told in told {
+            let at = self.since_start(told.at);
+            let text = told.text.strip_prefix(&format!("{} ", told.actor)).unwrap_or(&told.text).to_owned();
+            self.happenings.push(Happening::World { at, actor: told.actor, text });
+        }
+    }
+
+    /// One pass of each operator. True if one of them did something.
+    fn operators(&mut self) -> bool {
+        // Both look before either acts: that is how they come to act on the same evidence.
+        for operator in [&self.first, &self.second].into_iter().flatten() {
+            self.runtime.block_on(operator.pump());
+        }
+        let mut worked = false;
+        for operator in [&mut self.first, &mut self.second] {
+            let Some(running) = operator else { continue };
+            let Some(ran) = self.runtime.block_on(running.work()) else { continue };
+            worked = true;
+            self.happenings.extend(ran.stories.into_iter().map(|story| Happening::Pass(Box::new(story))));
+            if ran.died {
+                *operator = None;
+                let _within = self.runtime.enter();
+                self.starts_at = Some(self.origin.elapsed().saturating_add(self.down_for));
+            }
+        }
+        worked
+    }
+
+    fn restart(&mut self) {
+        let now = self.now();
+        if self.starts_at.is_some_and(|at| at <= now) {
+            self.starts_at = None;
+            self.first = Some(self.start(""));
+            self.happenings.push(Happening::Note { at: now, text: "the operator starts".to_owned() });
+        }
+    }
+
+    /// Everything that can happen at this moment.
+    fn moment(&mut self) {
+        for _ in 0..HOT {
+            self.cluster();
+            self.restart();
+            if !self.operators() {
+                return;
+            }
+        }
+        let text = format!("HOT: {HOT} passes at one moment");
+        self.happenings.push(Happening::Note { at: self.now(), text });
+    }
+
+    fn sleep_until(&self, at: Duration) {
+        if let Some(at) = self.origin.checked_add(at) {
+            self.runtime.block_on(async { tokio::time::sleep_until(at).await });
+        }
+    }
+}
+
+impl Stage for Embedded {
+    fn with<R>(&mut self, act: impl FnOnce(&mut World) -> R) -> R {
+        let _within = self.runtime.enter();
+        self.cluster.with(act)
+    }
+
+    fn operator(&mut self, event: OperatorEvent) {
+        match event {
+            OperatorEvent::Start => self.first = Some(self.start("")),
+            OperatorEvent::Stop => {
+                if let Some(operator) = self.first.take() {
+                    self.runtime.block_on(operator.stop());
+                }
+            }
+            OperatorEvent::Second(true) => self.second = Some(self.start("second")),
+            OperatorEvent::Second(false) => {
+                if let Some(operator) = self.second.take() {
+                    self.runtime.block_on(operator.stop());
+                }
+            }
+            OperatorEvent::DieAfter(calls, down) => {
+                self.down_for = down;
+                self.first.iter().for_each(|operator| operator.die_after(calls));
+            }
+            OperatorEvent::Lag(kind, on) => self.first.iter().for_each(|operator| operator.lag(kind, on)),
+            OperatorEvent::Gap(kind, on) => self.first.iter().for_each(|operator| operator.gap(kind, on)),
+            OperatorEvent::Jump(by) => self.first.iter().for_each(|operator| operator.shell.clock.jump(by)),
+        }
+    }
+
+    fn now(&self) -> Duration {
+        let _within = self.runtime.enter();
+        self.origin.elapsed()
+    }
+
+    fn next_due(&mut self) -> Option<Duration> {
+        let world = self.with(|world| world.next_due()).map(|at| self.since_start(at));
+        let operators = [&self.first, &self.second].into_iter().flatten().filter_map(Operator::next_due);
+        operators.chain(world).chain(self.starts_at).min()
+    }
+
+    fn run_until(&mut self, at: Duration) {
+        self.moment();
+        while let Some(due) = self.next_due().filter(|due| *due <= at) {
+            // Something that is due and does not happen must not hold the story up.
+            let now = self.now();
+            self.sleep_until(due.max(now.saturating_add(Duration::from_millis(1))).min(at.max(now)));
+            self.moment();
+            if self.now() >= at {
+                break;
+            }
+        }
+        self.sleep_until(at);
+        self.moment();
+    }
+
+    fn take_happenings(&mut self) -> Vec<Happening> {
+        std::mem::take(&mut self.happenings)
+    }
+}

@@ -1,0 +1,71 @@
+//! `replay`: transcripts, differences, and what a bad file is told.
+
+use super::run;
+
+const STORY: &str = "tests/golden/creation/main-then-subs-then-toolbox.yaml";
+
+fn copy(name: &str, change: impl Fn(String) -> String, snap: impl Fn(String) -> Option<String>) -> String {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let read = |path: &str| std::fs::read_to_string(path).expect("readable");
+    std::fs::write(&path, change(read(STORY))).expect("written");
+    if let Some(text) = snap(read(&STORY.replace(".yaml", ".snap"))) {
+        std::fs::write(path.with_extension("snap"), text).expect("written");
+    }
+    path.display().to_string()
+}
+
+#[test]
+fn the_transcript_is_the_result() {
+    let snap = std::fs::read_to_string(STORY.replace(".yaml", ".snap")).expect("readable");
+    let recorded = snap.splitn(3, "---\n").nth(2).expect("a transcript");
+    for args in [&["replay", STORY][..], &["replay", "-f", STORY]] {
+        let ran = run(args, b"");
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        assert_eq!(ran.out.trim_end(), recorded.trim_end());
+    }
+    let ran = run(&["replay", "--check", STORY], b"");
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+}
+
+#[test]
+fn a_difference_is_printed_and_leaves_with_one() {
+    let other = copy("other.yaml", |text| text, |snap| Some(snap.replace("main/create", "main/invent")));
+    let ran = run(&["replay", "--check", &other], b"");
+    assert_eq!((ran.code, ran.err.as_str()), (1, ""));
+    let was = ran.out.lines().find(|line| line.starts_with('-') && line.contains("main/invent"));
+    let is = ran.out.lines().find(|line| line.starts_with('+') && line.contains("main/create"));
+    assert!(was.is_some() && is.is_some(), "{}", ran.out);
+}
+
+#[test]
+fn a_claim_that_does_not_hold_leaves_with_one() {
+    let wrong = copy("wrong.yaml", |text| text.replace("then:", "then:\n  - phase is Failed"), |_| None);
+    let ran = run(&["replay", &wrong], b"");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.out.lines().any(|line| line.starts_with("does not hold in ")), "{}", ran.out);
+}
+
+#[test]
+fn what_cannot_be_played_leaves_with_two_and_a_reason() {
+    let alone = copy("alone.yaml", |text| text, |_| None);
+    let odd = copy("odd.yaml", |text| text.replace("story:", "tale:"), |_| None);
+    for (args, expected) in [
+        (&["replay"][..], "FILE"),
+        (&["replay", "no-such.yaml"], "no-such.yaml: cannot be read"),
+        (&["replay", "tests/golden"], "tests/golden: is a directory; expected a scenario file"),
+        (&["replay", "--check", &alone], "no transcript is recorded; expected one in "),
+        (&["replay", &odd], "unknown field `tale`"),
+        (&["replay", "--schema", "--check"], "--schema"),
+    ] {
+        let ran = run(args, b"");
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn the_schema_is_the_file() {
+    let ran = run(&["replay", "--schema"], b"");
+    assert_eq!(ran.code, 0);
+    assert_eq!(ran.out, std::fs::read_to_string("docs/scenario.schema.json").expect("readable"));
+}
