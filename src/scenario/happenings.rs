@@ -92,6 +92,8 @@ impl PassStory {
             let (verb, resource, writes) = call.map_or(("", "", false), |call| {
                 (call.verb().label(), call.resource(), call.verb().writes() && !is_dry_run(&action.want))
             });
+            // As faults name it: a write of the status is none of the set.
+            let resource = if action.kind() == ActionKind::PatchStatus { "cocoonsets/status" } else { resource };
             Deed { action, outcome, verb, resource, writes }
         })
     }
