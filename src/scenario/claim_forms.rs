@@ -73,7 +73,7 @@ forms! {
     Errors = "errors is NUMBER",
     /// The first words of the last error's reason.
     Error = "error is REASON",
-    /// Calls of the operator, e.g. `calls of create pods is 4`; `write` stands for every verb that writes, `any` for every resource.
+    /// Calls of the operator, e.g. `calls of create pods is 4`; `write` stands for every verb that writes, `any` for every resource, `cocoonsets/status` for the status alone.
     Calls = "calls of VERB RESOURCE is NUMBER",
     /// The same, at most.
     CallsMost = "calls of VERB RESOURCE is at most NUMBER",

@@ -118,7 +118,7 @@ impl Sent {
 pub fn sent(happenings: &[Happening]) -> Vec<Sent> {
     let mut all = Vec::new();
     for pass in Counts(happenings).passes() {
-        for deed in pass.deeds() {
+        for deed in pass.deeds().filter(|deed| !deed.verb.is_empty()) {
             let Some(call) = call(&pass.subject, deed.action) else { continue };
             // Held back by our own side after a 429: it never went out.
             if deed.outcome.class == Class::Throttled && deed.outcome.message.starts_with("held back") {

@@ -217,8 +217,8 @@ fn refusal(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Rec
         return Gate::Open;
     }
     let Gate::Held(finding) = timer(seen, rule, attempt, record) else { return Gate::Open };
-    let message = format!("{} {}: {}", attempt.action.name(), record.target, record.message);
-    held(finding.trouble(record.class.name(), message.replace("  ", " ")).error_if(error))
+    let message = format!("{}: {}", attempt_of(attempt, record), record.message);
+    held(finding.trouble(record.class.name(), message).error_if(error))
 }
 
 fn timer(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Record) -> Gate {

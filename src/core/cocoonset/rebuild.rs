@@ -34,6 +34,12 @@ rules! {
     HISTORY_UNREADABLE = "rebuild/history-unreadable";
 }
 
+/// Whether a pod is at its end: it has failed, or its rebuild is charged and only the delete did not happen. Its node
+/// agent goes on trying meanwhile, and only success takes that back.
+pub fn is_due(seen: &Observed, seat: &Seat, pod: &PodFacts) -> bool {
+    pod.is_terminal() || (!pod.ready && budget::of(seen, &seat.role, pod.uid.as_str()) == Standing::Charged)
+}
+
 /// What to do about a pod that is at its end.
 pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Finding {
     if must_recreate(drifts) {
@@ -55,7 +61,8 @@ pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate
     }
     match budget::of(seen, &seat.role, pod.uid.as_str()) {
         Standing::Charged => {
-            Finding::of(&REBUILD_CHARGED, format!("{} failed and is charged already", pod.name)).change(delete(pod))
+            let finding = Finding::of(&REBUILD_CHARGED, format!("{} failed and is charged already", pod.name));
+            told(finding.change(delete(pod)), &seat.role, pod, budget::count(seen, &seat.role), &why)
         }
         Standing::TooEarly(left) => {
             let finding = Finding::of(&BACK_OFF, format!("{} failed again: {why}", pod.name));
@@ -91,13 +98,18 @@ fn rebuild(seen: &Observed, seat: &Seat, pod: &PodFacts, why: &str) -> Finding {
     if let Some(charge) = budget::charge(seen, &seat.role, pod.uid.as_str()) {
         finding = finding.change(charge);
     }
-    let (event, what) = match &seat.role {
+    told(finding.change(delete(pod)), &seat.role, pod, attempt, why)
+}
+
+/// The delete that makes a rebuild, said to people.
+fn told(finding: Finding, role: &Role, pod: &PodFacts, attempt: u32, why: &str) -> Finding {
+    let (event, what) = match role {
         Role::SubAgent(slot) => ("SubAgentRebuilding", format!("slot {slot}")),
         Role::Main => ("MainRebuilding", "main".to_owned()),
         Role::Toolbox(name) => ("ToolboxRebuilding", format!("toolbox {name}")),
         Role::Unknown => ("Rebuilding", pod.name.to_string()),
     };
-    finding.change(delete(pod)).announce(false, event, format!("{what} attempt {attempt}/{}: {why}", budget::MOST))
+    finding.announce(false, event, format!("{what} attempt {attempt}/{}: {why}", budget::MOST))
 }
 
 fn dead_letter(pod: &PodFacts, count: u32, why: &str) -> Finding {
@@ -142,5 +154,8 @@ pub fn reason(pod: &PodFacts) -> String {
     if pod.dead_letter {
         return "it was given up before the edit".to_owned();
     }
-    format!("its phase is {}", pod.phase.as_str())
+    if pod.is_terminal() {
+        return format!("its phase is {}", pod.phase.as_str());
+    }
+    "it failed before".to_owned()
 }

@@ -15,7 +15,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     let (Some(seat), Some(main)) = (main_agent::seat(seen), seen.main()) else {
         return Verdict::pass("there is no main agent");
     };
-    if main.deleting || !main.is_terminal() || sitting::is_misnamed(main) {
+    if main.deleting || !rebuild::is_due(seen, &seat, main) || sitting::is_misnamed(main) {
         return Verdict::pass("the main agent has not failed");
     }
     let wanted = main_agent::wanted(seen);

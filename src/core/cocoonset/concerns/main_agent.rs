@@ -62,7 +62,7 @@ fn here(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate) -> V
     if sitting::is_misnamed(pod) {
         return Verdict::Act(findings);
     }
-    if pod.is_terminal() {
+    if rebuild::is_due(seen, seat, pod) {
         return if findings.is_empty() {
             Verdict::pass(format!("{} failed; see {}", pod.name, failure::NAME))
         } else {

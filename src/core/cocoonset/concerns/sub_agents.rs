@@ -190,7 +190,7 @@ fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {
     if sitting::is_misnamed(at.pod) {
         return findings;
     }
-    if at.pod.is_terminal() {
+    if rebuild::is_due(seen, &at.seat, at.pod) {
         findings.push(rebuild::failed(seen, &at.seat, at.pod, &at.wanted, &at.drifts));
     } else if !at.pod.ready && !must_recreate(&at.drifts) {
         findings.push(rebuild::await_ready(seen, &at.seat, at.pod, &AWAIT_READY));
@@ -200,8 +200,9 @@ fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {
 
 /// Decision R20: the highest drifted slot, once the main agent and every other sub-agent is Ready and as wanted.
 fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
-    let drifted =
-        |at: &&Sitting<'_>| must_recreate(&at.drifts) && !at.pod.is_terminal() && !sitting::is_misnamed(at.pod);
+    let drifted = |at: &&Sitting<'_>| {
+        must_recreate(&at.drifts) && !rebuild::is_due(seen, &at.seat, at.pod) && !sitting::is_misnamed(at.pod)
+    };
     let next = sitting.iter().filter(drifted).max_by_key(|at| slot_of(seen, at.pod))?;
     let others_ready = sitting.iter().filter(|at| !must_recreate(&at.drifts)).all(|at| at.pod.ready);
     let complete = sitting.len() >= seen.set.spec.agent.replicas_clamped as usize;

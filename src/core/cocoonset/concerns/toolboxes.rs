@@ -75,7 +75,7 @@ fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {
     if sitting::is_misnamed(at.pod) {
         return findings;
     }
-    if at.pod.is_terminal() {
+    if rebuild::is_due(seen, &at.seat, at.pod) {
         findings.push(rebuild::failed(seen, &at.seat, at.pod, &at.wanted, &at.drifts));
     } else if !at.pod.ready && !must_recreate(&at.drifts) {
         findings.push(rebuild::await_ready(seen, &at.seat, at.pod, &AWAIT_READY));
@@ -85,8 +85,9 @@ fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {
 
 /// Decision R20: toolboxes last, one at a time.
 fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
-    let drifted =
-        |at: &&Sitting<'_>| must_recreate(&at.drifts) && !at.pod.is_terminal() && !sitting::is_misnamed(at.pod);
+    let drifted = |at: &&Sitting<'_>| {
+        must_recreate(&at.drifts) && !rebuild::is_due(seen, &at.seat, at.pod) && !sitting::is_misnamed(at.pod)
+    };
     let next = sitting.iter().find(drifted)?;
     let others_ready = sitting.iter().filter(|at| !must_recreate(&at.drifts)).all(|at| at.pod.ready);
     let complete = sitting.len() >= seen.set.spec.creatable_toolboxes().count();
