@@ -120,6 +120,10 @@ pub fn sent(happenings: &[Happening]) -> Vec<Sent> {
     for pass in Counts(happenings).passes() {
         for deed in pass.deeds().filter(|deed| !deed.verb.is_empty()) {
             let Some(call) = call(&pass.subject, deed.action) else { continue };
+            // Held back by our own side after a 429: it never went out.
+            if deed.outcome.class == Class::Throttled && deed.outcome.message.starts_with("held back") {
+                continue;
+            }
             let attempt = Attempt::of(&deed.action.want).expect("what is sent is an attempt");
             let (verb, resource, class) = (call.verb(), call.resource(), deed.outcome.class);
             let (action, writes) = (deed.action.kind(), deed.writes);
