@@ -240,11 +240,9 @@ fn delete_tag(
     }
     kept.insert(format!("{vm}:{tag}"));
     let fresh = seen.snapshots.get(&(vm.to_owned(), tag.to_owned())).is_some_and(|snapshot| snapshot.fresh);
-    if !fresh || manifest.digest.is_none() {
+    if !fresh {
         let question = Question::ProbeSnapshot { vm: vm.to_owned(), tag: tag.to_owned() };
-        if !fresh {
-            return Some(Finding::of(&ASK_TAGS, format!("{vm}:{tag} was seen earlier")).ask(question));
-        }
+        return Some(Finding::of(&ASK_TAGS, format!("{vm}:{tag} was seen earlier")).ask(question));
     }
     let change = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: manifest.digest.clone() };
     Some(Finding::of(&COLLECT_TAGS, format!("{vm}:{tag} exists")).change(change))
