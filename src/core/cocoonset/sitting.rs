@@ -1,10 +1,13 @@
 //! What people should know of a pod that is there.
 
 use super::observed::Observed;
+use super::seat::Seat;
+use super::{rebuild, rollout};
 use crate::core::decision::Finding;
-use crate::core::pod::drift::written_back;
+use crate::core::pod::drift::{FieldDrift, drift_of, must_recreate, written_back};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::template::PodTemplate;
+use crate::core::rule::Rule;
 use crate::rules;
 
 rules! {
@@ -14,6 +17,57 @@ rules! {
     UNSCHEDULABLE = "sitting/unschedulable";
     /// Say that the node agent writes its own address of a static VM back: only a new pod has another.  (R20)
     RECREATE_NEEDED = "sitting/recreate-needed";
+}
+
+/// A seat with its pod, and how the pod differs from what is wanted there.
+pub struct Sitting<'a> {
+    /// The seat.
+    pub seat: Seat,
+    /// Its pod.
+    pub pod: &'a PodFacts,
+    /// The pod that the spec wants there.
+    pub wanted: PodTemplate,
+    /// The difference.
+    pub drifts: Vec<FieldDrift>,
+}
+
+impl<'a> Sitting<'a> {
+    /// A seat, its pod, and what is wanted there.
+    pub fn of(seat: Seat, pod: &'a PodFacts, wanted: PodTemplate) -> Self {
+        let drifts = drift_of(&wanted, pod);
+        Self { seat, pod, wanted, drifts }
+    }
+    /// Whether the pod has to make room for another, in its turn (decision R20).
+    pub fn is_outdated(&self, seen: &Observed) -> bool {
+        must_recreate(&self.drifts) && !rebuild::is_due(seen, &self.seat, self.pod) && !is_misnamed(self.pod)
+    }
+    /// What it needs, whatever the others do; `await_ready` is the rule that waits for it.
+    pub fn tend(&self, seen: &Observed, await_ready: &Rule) -> Vec<Finding> {
+        let mut findings = rollout::in_place(self.pod, &self.wanted, &self.drifts);
+        findings.extend(troubles(seen, self.pod, &self.wanted));
+        if is_misnamed(self.pod) {
+            return findings;
+        }
+        if rebuild::is_due(seen, &self.seat, self.pod) {
+            findings.push(rebuild::failed(seen, &self.seat, self.pod, &self.wanted, &self.drifts));
+        } else if !self.pod.ready && !must_recreate(&self.drifts) {
+            findings.push(rebuild::await_ready(seen, &self.seat, self.pod, await_ready));
+        }
+        findings
+    }
+    /// Replaces it.
+    pub fn replace(&self, seen: &Observed) -> Finding {
+        rollout::replace(seen, &self.seat, self.pod, &self.wanted, &self.drifts)
+    }
+    /// Says what its replacement waits for.
+    pub fn await_turn(&self, whom: &str) -> Finding {
+        rollout::await_turn(self.pod, &self.drifts, whom)
+    }
+}
+
+/// Whether every pod that is as wanted is Ready.
+pub fn others_are_ready(sitting: &[Sitting<'_>]) -> bool {
+    sitting.iter().filter(|at| !must_recreate(&at.drifts)).all(|at| at.pod.ready)
 }
 
 /// Conditions of one pod that no action of ours mends.

@@ -3,14 +3,15 @@
 use super::main_agent;
 use crate::core::action::{ActionKind, Attempt, Change, Want};
 use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::answers;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, Occupant, Seat, Step};
-use crate::core::cocoonset::{answers, rebuild, rollout, sitting};
+use crate::core::cocoonset::sitting::{self, Sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
 use crate::core::control::pass::WIDTH_MAX;
 use crate::core::decide::Gate;
 use crate::core::decision::{Finding, Verdict};
-use crate::core::pod::drift::{FieldDrift, drift_of, must_recreate};
+use crate::core::pod::drift::{drift_of, must_recreate};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::template::{Boot, PodTemplate, wanted_sub_agent};
 use crate::core::rule::Rule;
@@ -34,14 +35,6 @@ rules! {
     SPLIT = "sub-agents/split";
 }
 
-/// A sub-agent that is there, and how it differs.
-struct Sitting<'a> {
-    seat: Seat,
-    pod: &'a PodFacts,
-    wanted: PodTemplate,
-    drifts: Vec<FieldDrift>,
-}
-
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     let mut findings: Vec<Finding> = scale_down(seen);
@@ -52,8 +45,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         match Occupant::of(seen, &seat) {
             Occupant::Here(pod) => {
                 let wanted = wanted(seen, &seat.role);
-                let drifts = drift_of(&wanted, pod);
-                sitting.push(Sitting { seat, pod, wanted, drifts });
+                sitting.push(Sitting::of(seat, pod, wanted));
             }
             Occupant::Nobody(step) => missing.extend(fill(seen, &seat, step)),
         }
@@ -61,7 +53,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     findings.extend(await_main(seen, &mut missing));
     ask_in_turn(seen, &mut missing);
     findings.extend(missing);
-    findings.extend(sitting.iter().flat_map(|at| tend(seen, at)));
+    findings.extend(sitting.iter().flat_map(|at| at.tend(seen, &AWAIT_READY)));
     findings.extend(replace_one(seen, &sitting));
     findings.extend(split(seen, &sitting));
     if findings.is_empty() {
@@ -183,36 +175,17 @@ fn ask_in_turn(seen: &Observed, missing: &mut Vec<Finding>) {
     });
 }
 
-/// What one sub-agent needs, whatever the others do.
-fn tend(seen: &Observed, at: &Sitting<'_>) -> Vec<Finding> {
-    let mut findings = rollout::in_place(at.pod, &at.wanted, &at.drifts);
-    findings.extend(sitting::troubles(seen, at.pod, &at.wanted));
-    if sitting::is_misnamed(at.pod) {
-        return findings;
-    }
-    if rebuild::is_due(seen, &at.seat, at.pod) {
-        findings.push(rebuild::failed(seen, &at.seat, at.pod, &at.wanted, &at.drifts));
-    } else if !at.pod.ready && !must_recreate(&at.drifts) {
-        findings.push(rebuild::await_ready(seen, &at.seat, at.pod, &AWAIT_READY));
-    }
-    findings
-}
-
 /// Decision R20: the highest drifted slot, once the main agent and every other sub-agent is Ready and as wanted.
 fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
-    let drifted = |at: &&Sitting<'_>| {
-        must_recreate(&at.drifts) && !rebuild::is_due(seen, &at.seat, at.pod) && !sitting::is_misnamed(at.pod)
-    };
-    let next = sitting.iter().filter(drifted).max_by_key(|at| slot_of(seen, at.pod))?;
-    let others_ready = sitting.iter().filter(|at| !must_recreate(&at.drifts)).all(|at| at.pod.ready);
+    let next = sitting.iter().filter(|at| at.is_outdated(seen)).max_by_key(|at| slot_of(seen, at.pod))?;
     let complete = sitting.len() >= seen.set.spec.agent.replicas_clamped as usize;
     if main_agent::settled(seen).is_none() {
-        return Some(rollout::await_turn(next.pod, &next.drifts, "the main agent has to be Ready and as wanted"));
+        return Some(next.await_turn("the main agent has to be Ready and as wanted"));
     }
-    if !others_ready || !complete {
-        return Some(rollout::await_turn(next.pod, &next.drifts, "the other sub-agents have to be Ready"));
+    if !sitting::others_are_ready(sitting) || !complete {
+        return Some(next.await_turn("the other sub-agents have to be Ready"));
     }
-    Some(rollout::replace(seen, &next.seat, next.pod, &next.wanted, &next.drifts))
+    Some(next.replace(seen))
 }
 
 /// True while a sub-agent is missing, failed, not Ready or not as wanted.
