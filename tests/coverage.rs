@@ -6,19 +6,8 @@ use std::path::{Path, PathBuf};
 const PAGE: &str = include_str!("../docs/coverage.md");
 
 /// The defects that this step does right.
-const DEFECTS: &[(u32, u32)] = &[
-    (7, 8),
-    (11, 11),
-    (17, 26),
-    (28, 29),
-    (31, 35),
-    (44, 48),
-    (51, 53),
-    (56, 57),
-    (63, 68),
-    (71, 71),
-    (74, 82),
-];
+const DEFECTS: &[(u32, u32)] =
+    &[(7, 8), (11, 11), (17, 26), (28, 29), (31, 35), (44, 48), (51, 53), (56, 57), (63, 68), (71, 71), (74, 82)];
 
 struct Row<'a> {
     subject: &'a str,

@@ -156,9 +156,11 @@ impl Memory {
     /// Notes what an attempt came to, when it was not what was wanted.
     pub fn note(&mut self, attempt: &Attempt, outcome: &Outcome, now: Duration, generation: i64, on_live: bool) {
         let known = self.attempts.get(&scope(attempt, outcome.class)).filter(|known| known.generation == generation);
+        // What travels side by side is refused for one reason: a wide wave waits no longer than a narrow one.
+        let again = |known: &Record| u32::from(known.last != now || known.target == attempt.target);
         let (since, count) = match known {
-            Some(known) if known.class == outcome.class => (known.since, known.count.saturating_add(1)),
-            Some(known) => (now, known.count.saturating_add(1)),
+            Some(known) if known.class == outcome.class => (known.since, known.count.saturating_add(again(known))),
+            Some(known) => (now, known.count.saturating_add(again(known))),
             None => (now, 1),
         };
         let record = Record {
@@ -279,5 +281,32 @@ fn looked_up_by(attempt: &Attempt, target: &str) -> Option<Question> {
         | ActionKind::EmitEvent
         | ActionKind::Await
         | ActionKind::Stop => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn throttled(memory: &mut Memory, pod: &str, at: Duration) -> u32 {
+        let attempt = Attempt { action: ActionKind::CreatePod, target: pod.to_owned(), dry_run: false };
+        memory.note(&attempt, &Outcome::of(Class::Throttled), at, 1, false);
+        memory.record(&attempt).map_or(0, |record| record.count)
+    }
+
+    #[test]
+    fn a_wave_that_is_refused_counts_once() {
+        let mut memory = Memory::default();
+        let wave = |memory: &mut Memory, at| ["a", "b", "c"].map(|pod| throttled(memory, pod, at));
+        assert_eq!(wave(&mut memory, SECOND), [1, 1, 1]);
+        assert_eq!(wave(&mut memory, SECOND * 2), [2, 2, 2]);
+    }
+
+    #[test]
+    fn the_same_refused_twice_at_one_moment_counts_twice() {
+        let mut memory = Memory::default();
+        assert_eq!([throttled(&mut memory, "a", SECOND), throttled(&mut memory, "a", SECOND)], [1, 2]);
     }
 }

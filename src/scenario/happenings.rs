@@ -3,6 +3,7 @@
 
 use crate::core::action::{Action, ActionKind, Change, Subject, Want};
 use crate::core::call::call;
+use crate::core::control::flow::HELD_BACK;
 use crate::core::control::pass::Turn;
 use crate::core::control::wake::Key;
 use crate::core::decision::{Decision, Entry};
@@ -75,7 +76,7 @@ pub struct Deed<'a> {
     pub action: &'a Action,
     /// What came of it.
     pub outcome: &'a Outcome,
-    /// The label of its verb, and the resource; empty for announcements.
+    /// The label of its verb, and the resource; empty for announcements, and for what never left (decision R29).
     pub verb: &'static str,
     /// The resource.
     pub resource: &'static str,
@@ -87,7 +88,8 @@ impl PassStory {
     /// Everything that was carried out, in order.
     pub fn deeds(&self) -> impl Iterator<Item = Deed<'_>> {
         self.all_turns().flat_map(|turn| turn.decision.actions.iter().zip(&turn.outcomes)).map(|(action, outcome)| {
-            let (verb, resource, writes) = call(&self.subject, action).map_or(("", "", false), |call| {
+            let call = call(&self.subject, action).filter(|_| !is_held_back(outcome));
+            let (verb, resource, writes) = call.map_or(("", "", false), |call| {
                 (call.verb().label(), call.resource(), call.verb().writes() && !is_dry_run(&action.want))
             });
             // As faults name it: a write of the status is none of the set.
@@ -179,6 +181,10 @@ fn is_refusal(outcome: &Outcome) -> bool {
         | Effect::Unsure
         | Effect::NotSent => false,
     }
+}
+
+fn is_held_back(outcome: &Outcome) -> bool {
+    outcome.class == Class::Throttled && outcome.message.starts_with(HELD_BACK)
 }
 
 fn is_dry_run(want: &Want) -> bool {

@@ -42,6 +42,11 @@ impl InMemory {
         }
     }
 
+    /// What the operator sees of this kind it sees this much later, until it starts anew.
+    pub fn show_late(&mut self, kind: Kind, by: Duration) {
+        self.first.iter_mut().for_each(|replica| replica.late(kind, by));
+    }
+
     fn wall(&self, at: Duration) -> Timestamp {
         SignedDuration::try_from(at).ok().and_then(|at| self.start.checked_add(at).ok()).unwrap_or(Timestamp::MAX)
     }

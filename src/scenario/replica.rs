@@ -77,6 +77,10 @@ impl Replica {
     pub fn lag(&mut self, kind: Kind, on: bool) {
         self.watches.entry(kind).or_default().lags = on;
     }
+    /// This kind's watch shows everything this much later.
+    pub fn late(&mut self, kind: Kind, by: Duration) {
+        self.watches.entry(kind).or_default().late = by;
+    }
     /// This kind's watch is broken, or is back: then it lists anew.
     pub fn gap(&mut self, kind: Kind, on: bool) {
         let watch = self.watches.entry(kind).or_default();
@@ -89,7 +93,7 @@ impl Replica {
     /// Takes in what the watches have to show. Lists what was not listed yet.
     pub fn pump(&mut self, world: &World, now: Duration) {
         for kind in Kind::ALL {
-            let events = self.events(world, kind);
+            let events = self.events(world, kind, now);
             for event in events {
                 let woken = self.view.apply(kind, event);
                 self.wake(woken, now);
@@ -99,7 +103,8 @@ impl Replica {
 
     /// When it would look again by itself.
     pub fn next_due(&self) -> Option<Duration> {
-        self.queue.next_due().map(|due| due.saturating_add(self.started))
+        let watches = self.watches.values().filter_map(Watching::next_due);
+        watches.chain(self.queue.next_due().map(|due| due.saturating_add(self.started))).min()
     }
 
     /// One pass, if there is something to look at.
@@ -233,7 +238,7 @@ impl Replica {
         (outcomes, false, waited)
     }
 
-    fn events(&mut self, world: &World, kind: Kind) -> Vec<Event> {
+    fn events(&mut self, world: &World, kind: Kind, now: Duration) -> Vec<Event> {
         let watch = self.watches.entry(kind).or_default();
         if self.refused.contains(&kind) {
             let first = watch.version.replace(0).is_none();
@@ -247,9 +252,11 @@ impl Replica {
         let Some(version) = watch.version else { return vec![list(world, &query, watch)] };
         match world.store.watch_from(&query, version) {
             Ok(events) => {
-                watch.version = Some(world.store.version());
+                let shown = watch.shows(now, world.store.version());
+                watch.version = Some(shown);
                 events
                     .into_iter()
+                    .filter(|event| event.version <= shown)
                     .map(|event| match event.kind {
                         WatchKind::Deleted => Event::Deleted(event.object.as_ref().clone()),
                         WatchKind::Added | WatchKind::Modified | WatchKind::Bookmark | WatchKind::Error => {

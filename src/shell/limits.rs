@@ -1,7 +1,7 @@
 //! The gate that every request passes: at most so many under way, none into a closed flow (decision R29).
 
 use super::clock::Clock;
-use crate::core::control::flow::{End, Flow, Leave};
+use crate::core::control::flow::{End, Flow, HELD_BACK, Leave};
 use crate::core::wire::Reply;
 use serde_json::json;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -73,7 +73,7 @@ impl Drop for Permit<'_> {
 
 /// What a request into a closed flow is answered with: what the server would say, without asking it.
 pub fn held_back(left: Duration) -> Reply {
-    let message = format!("held back: the server asked for no more such requests for {}s", left.as_secs_f32().ceil());
+    let message = format!("{HELD_BACK}: the server asked for no more such requests for {}s", left.as_secs_f32().ceil());
     let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "TooManyRequests",
         "code": 429, "message": message});
     let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);

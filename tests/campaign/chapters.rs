@@ -8,13 +8,16 @@ use cocoon_operator::sim::world::World;
 use serde_json::json;
 use std::time::Duration;
 
+/// What somebody does to a cluster.
+pub type Act = fn(&mut World);
+
 /// One part of a life.
 pub struct Chapter {
     pub name: &'static str,
     /// The cluster as it is found, with an operator at rest.
     pub given: fn() -> InMemory,
     /// What somebody does.
-    pub act: fn(&mut World),
+    pub act: Act,
 }
 
 pub const CHAPTERS: [Chapter; 8] = [
@@ -36,10 +39,18 @@ pub const CHAPTERS: [Chapter; 8] = [
     Chapter { name: "namespace deletion, old order", given: in_the_old_order, act: delete_namespace },
 ];
 
-/// The chapter of this name.
-pub fn chapter(name: &str) -> &'static Chapter {
-    CHAPTERS.iter().find(|chapter| chapter.name == name).expect("a chapter")
-}
+/// What somebody does, one after the other, in a whole life.
+pub const LIFE: [(&str, Act); 6] = [
+    ("creation", |world| create_set(world, 2, &["tools"], "main-only")),
+    ("rebuild", a_boot_fails),
+    ("scaling up", |world| edit(world, json!({ "agent": { "replicas": 4 } }))),
+    ("image edit", |world| edit(world, json!({ "agent": { "image": IMAGE.replace("24.04", "26.04") } }))),
+    ("scaling down", |world| edit(world, json!({ "agent": { "replicas": 1 }, "toolboxes": [] }))),
+    ("teardown", |world| {
+        put_tags(world);
+        delete_set(world);
+    }),
+];
 
 fn rested(mut stage: InMemory, act: impl FnOnce(&mut World)) -> InMemory {
     act(&mut stage.world);
@@ -48,7 +59,8 @@ fn rested(mut stage: InMemory, act: impl FnOnce(&mut World)) -> InMemory {
     stage
 }
 
-fn empty() -> InMemory {
+/// A cluster without a set.
+pub fn empty() -> InMemory {
     stage(world())
 }
 
@@ -78,10 +90,10 @@ fn in_the_old_order() -> InMemory {
     rested(stage, put_tags)
 }
 
-/// A third sub-agent is wanted, and its VM does not come up. Its agent does not try again by itself: it would be faster
-/// than an operator that was answered 429.
+/// A third sub-agent is wanted, and its VM does not come up. Its agent does not try again soon: it would be faster than
+/// an operator that was answered 429.
 fn a_boot_fails(world: &mut World) {
-    world.nodes.settings_mut().create_tries = 1;
+    world.nodes.settings_mut().first_pause = Duration::from_secs(300);
     for step in [Step::Boot, Step::Clone] {
         let effect = Effect::Fails("the guest does not come up".to_owned());
         world.nodes.inject(Injection::new(step, effect).for_pod("demo-3").times(1));

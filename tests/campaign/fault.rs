@@ -1,13 +1,18 @@
 //! The faults of the campaign: what can become of one call.
 
-use crate::life_common::Sent;
+use crate::life_common::state::TOUCHED;
+use crate::life_common::{Sent, pod_path, set_path};
 use cocoon_operator::core::action::ActionKind;
-use cocoon_operator::core::wire::Reply;
+use cocoon_operator::core::wire::{MERGE_PATCH, Method, Reply, Request};
 use cocoon_operator::scenario::in_memory::InMemory;
 use cocoon_operator::scenario::stage::{OperatorEvent, Stage};
 use cocoon_operator::sim::faults::{Fault as WireFault, Pattern, What, answer};
 use cocoon_operator::sim::world::OPERATOR;
+use serde_json::json;
 use std::time::Duration;
+
+/// How long an operator that died is away, where it is.
+const AWAY: Duration = Duration::from_secs(10);
 
 /// Calls more than without a fault.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,7 +73,11 @@ impl std::fmt::Display for Cost {
 pub enum Fault {
     CrashBefore,
     CrashAfter,
+    /// The same, and it is away for a while: it misses what happens meanwhile.
+    CrashAndStay,
     Conflict,
+    /// Another writer is faster: what is written to moves on right before.
+    Overtaken,
     TimeoutBefore,
     TimeoutAfter,
     ServerError,
@@ -76,10 +85,12 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::CrashBefore,
         Self::CrashAfter,
+        Self::CrashAndStay,
         Self::Conflict,
+        Self::Overtaken,
         Self::TimeoutBefore,
         Self::TimeoutAfter,
         Self::ServerError,
@@ -90,8 +101,9 @@ impl Fault {
     /// all pods and at every tag.
     pub fn may_cost(self, call: &Sent) -> Cost {
         match self {
-            Self::CrashBefore | Self::CrashAfter => Cost { changes: 1, statuses: 1, reads: 8 },
-            Self::Conflict => Cost { changes: 1, statuses: 1, reads: 1 },
+            // It has forgotten when it last wrote the status, and what it had asked.
+            Self::CrashBefore | Self::CrashAfter | Self::CrashAndStay => Cost { changes: 0, statuses: 2, reads: 8 },
+            Self::Conflict | Self::Overtaken => Cost { changes: 1, statuses: 1, reads: 1 },
             Self::TimeoutBefore | Self::TimeoutAfter | Self::ServerError | Self::Throttled => {
                 let looks = call.verb.is_registry() || call.action == ActionKind::RemoveFinalizer;
                 Cost { changes: 1, statuses: 2, reads: if looks { 16 } else { 2 } }
@@ -102,9 +114,11 @@ impl Fault {
     /// Arranges for it to happen to this call, the `nth` from now; false where this call cannot meet it.
     pub fn arrange(self, stage: &mut InMemory, nth: usize, call: &Sent) -> bool {
         let what = match self {
-            Self::CrashBefore => return dies(stage, nth - 1),
-            Self::CrashAfter => return dies(stage, nth),
+            Self::CrashBefore => return dies(stage, nth - 1, Duration::ZERO),
+            Self::CrashAfter => return dies(stage, nth, Duration::ZERO),
+            Self::CrashAndStay => return dies(stage, nth, AWAY),
             Self::Conflict => conflict(call).map(What::Answer),
+            Self::Overtaken => overtaken(call),
             Self::TimeoutBefore => Some(What::TimeoutBefore),
             Self::TimeoutAfter => Some(What::TimeoutAfter),
             Self::ServerError => said("500", call).map(What::Answer),
@@ -117,10 +131,29 @@ impl Fault {
     }
 }
 
-fn dies(stage: &mut InMemory, calls: usize) -> bool {
+fn dies(stage: &mut InMemory, calls: usize, down: Duration) -> bool {
     let calls = u32::try_from(calls).expect("few calls");
-    stage.operator(OperatorEvent::DieAfter(calls, Duration::ZERO));
+    stage.operator(OperatorEvent::DieAfter(calls, down));
     true
+}
+
+/// Somebody annotates what this write is about.
+fn overtaken(call: &Sent) -> Option<What> {
+    let path = match call.action {
+        ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
+            set_path()
+        }
+        ActionKind::PatchPod | ActionKind::DeletePod => pod_path(&call.attempt.target),
+        ActionKind::CreatePod
+        | ActionKind::DeleteSnapshot
+        | ActionKind::ProbeSnapshot
+        | ActionKind::ReadLive
+        | ActionKind::EmitEvent
+        | ActionKind::Await
+        | ActionKind::Stop => return None,
+    };
+    let touch = json!({ "metadata": { "annotations": { TOUCHED: "yes" } } });
+    Some(What::Overtaken(Box::new(Request::new(Method::Patch, path).with_body(MERGE_PATCH, touch))))
 }
 
 fn said(name: &str, call: &Sent) -> Option<Reply> {

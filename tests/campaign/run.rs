@@ -116,7 +116,8 @@ fn held_against(free: &Free, point: &Point, mut stage: InMemory, (fault, call): 
     Tally { chapter: free.chapter.name, fault, what, cost, later, wrongs: wrong, story }
 }
 
-fn story(free: &Free, point: &Point, what: &str, rest: Vec<Happening>) -> String {
+/// The whole story of such a run.
+pub fn story(free: &Free, point: &Point, what: &str, rest: Vec<Happening>) -> String {
     let mut all = free.happenings[..point.told].to_vec();
     all.extend(rest);
     tell(what, free.start, &all)
@@ -148,7 +149,12 @@ pub fn each<C: Sync, R: Send>(cases: &[C], run: impl Fn(&C) -> R + Sync) -> Vec<
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Prints the counts, past the capture of the harness; fails with what went wrong.
+/// Prints past the capture of the harness.
+pub fn say(text: &str) {
+    drop(std::io::stderr().write_all(text.as_bytes()));
+}
+
+/// Prints the counts; fails with what went wrong.
 pub fn report(frees: &[Free], tallies: &[Tally]) {
     let mut text = String::new();
     for free in frees {
@@ -161,7 +167,7 @@ pub fn report(frees: &[Free], tallies: &[Tally]) {
     }
     let calls: usize = frees.iter().map(|free| free.calls.len()).sum();
     text += &format!("{} runs over {calls} calls\n", tallies.len());
-    drop(std::io::stderr().write_all(text.as_bytes()));
+    say(&text);
     let bad: Vec<&Tally> = tallies.iter().filter(|tally| !tally.wrongs.is_empty()).collect();
     let list: Vec<String> =
         bad.iter().map(|tally| format!("{}\n    {}", tally.what, tally.wrongs.join("\n    "))).collect();

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+pub mod creation;
 pub mod state;
 
 use cocoon_operator::core::action::{ActionKind, Attempt};
@@ -53,6 +54,10 @@ fn sets() -> String {
 
 pub fn set_path() -> String {
     format!("{}/{SET}", sets())
+}
+
+pub fn pod_path(pod: &str) -> String {
+    format!("/api/v1/namespaces/{NAMESPACE}/pods/{pod}")
 }
 
 /// A person's request, which has to succeed.
@@ -113,8 +118,12 @@ impl Sent {
 pub fn sent(happenings: &[Happening]) -> Vec<Sent> {
     let mut all = Vec::new();
     for pass in Counts(happenings).passes() {
-        for deed in pass.deeds() {
+        for deed in pass.deeds().filter(|deed| !deed.verb.is_empty()) {
             let Some(call) = call(&pass.subject, deed.action) else { continue };
+            // Held back by our own side after a 429: it never went out.
+            if deed.outcome.class == Class::Throttled && deed.outcome.message.starts_with("held back") {
+                continue;
+            }
             let attempt = Attempt::of(&deed.action.want).expect("what is sent is an attempt");
             let (verb, resource, class) = (call.verb(), call.resource(), deed.outcome.class);
             let (action, writes) = (deed.action.kind(), deed.writes);

@@ -11,6 +11,9 @@ const KINDS: [&str; 4] =
 const COUNTED: [&str; 8] =
     ["uid", "resourceVersion", "vm.cocoonstack.io/id", "vm.cocoonstack.io/ip", "podIP", "podIPs", "vmID", "ip"];
 
+/// The annotation of a writer that was faster.
+pub const TOUCHED: &str = "example.test/touched";
+
 /// The objects of the namespace field by field, the tags of the registry, and the VMs of the nodes, each in one line.
 pub fn state(world: &World) -> Vec<String> {
     let mut lines = Vec::new();
@@ -29,10 +32,10 @@ pub fn state(world: &World) -> Vec<String> {
 
 fn flatten(place: &str, value: &Value, lines: &mut Vec<String>) {
     match value {
-        Value::Object(fields) if !fields.is_empty() => {
+        Value::Object(fields) => {
             fields.iter().for_each(|(key, value)| flatten(&format!("{place}/{key}"), value, lines));
         }
-        Value::Array(items) if !items.is_empty() => {
+        Value::Array(items) => {
             items.iter().enumerate().for_each(|(at, value)| flatten(&format!("{place}/{at}"), value, lines));
         }
         leaf => lines.push(format!("{place}: {leaf}")),
@@ -49,7 +52,7 @@ fn plain(value: &Value) -> Value {
 }
 
 fn field((key, value): (&String, &Value)) -> Option<(String, Value)> {
-    (!COUNTED.contains(&key.as_str())).then(|| (key.clone(), plain(value)))
+    (!COUNTED.contains(&key.as_str()) && key != TOUCHED).then(|| (key.clone(), plain(value)))
 }
 
 /// Times are all the same, and what is JSON is looked into.

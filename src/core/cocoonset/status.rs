@@ -304,7 +304,8 @@ fn transitions(seen: &Observed, after: &SetStatus) -> Vec<(bool, String, String)
     if let Some(now) = degraded(after).filter(Condition::is_true)
         && degraded(before).is_none_or(|was| !was.is_true() || was.reason != now.reason)
     {
-        events.push((true, now.reason, crate::core::oddity::excerpt(&now.message, 1000)));
+        let message = now.message.strip_prefix(&format!("{}: ", now.reason)).unwrap_or(&now.message);
+        events.push((true, now.reason.clone(), crate::core::oddity::excerpt(message, 1000)));
     }
     events
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// The most requests that are ever under way.
 pub const WIDEST: usize = 64;
+/// How the answer begins that a request into a closed flow gets from us, in the server's place.
+pub const HELD_BACK: &str = "held back";
 
 /// Requests under way to one server, and the flows that it closed. A flow is a resource: a 429 on pods says nothing of
 /// status writes.

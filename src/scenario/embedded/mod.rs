@@ -102,15 +102,19 @@ impl Embedded {
         for operator in [&self.first, &self.second].into_iter().flatten() {
             self.runtime.block_on(operator.pump());
         }
+        let _within = self.runtime.enter();
         let mut worked = false;
         for operator in [&mut self.first, &mut self.second] {
             let Some(running) = operator else { continue };
             let Some(ran) = self.runtime.block_on(running.work()) else { continue };
             worked = true;
             self.happenings.extend(ran.stories.into_iter().map(|story| Happening::Pass(Box::new(story))));
+            if ran.hangs {
+                let at = self.origin.elapsed();
+                self.happenings.push(Happening::Note { at, text: "HANGS: a pass did not end".to_owned() });
+            }
             if ran.died {
                 *operator = None;
-                let _within = self.runtime.enter();
                 self.starts_at = Some(self.origin.elapsed().saturating_add(self.down_for));
             }
         }

@@ -43,6 +43,8 @@ pub struct Ran {
     pub stories: Vec<PassStory>,
     /// The operator died in it.
     pub died: bool,
+    /// It did not end.
+    pub hangs: bool,
 }
 
 /// The workers' turns.
@@ -148,16 +150,16 @@ impl Operator {
             return None;
         }
         self.turns.granted.add_permits(1);
-        let died = tokio::select! {
+        let (died, hangs) = tokio::select! {
             biased;
-            () = self.wire.died() => true,
-            _ = asked.changed() => false,
-            () = tokio::time::sleep(LONGEST) => true,
+            () = self.wire.died() => (true, false),
+            _ = asked.changed() => (false, false),
+            () = tokio::time::sleep(LONGEST) => (true, true),
         };
         if died {
             self.recorder.dies();
         }
-        Some(Ran { stories: self.recorder.take(), died })
+        Some(Ran { stories: self.recorder.take(), died, hangs })
     }
 }
 

@@ -12,8 +12,7 @@ use crate::sim::store::objects::text;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The first pause after a failure; it doubles up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The pause after a failure doubles up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// Why a create cannot go on.
@@ -337,20 +336,20 @@ impl Nodes {
     }
 
     fn try_again(&mut self, uid: &str) {
-        let most = self.settings.create_tries;
+        let (most, first) = (self.settings.create_tries, self.settings.first_pause);
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.stage = Stage::Waiting;
         pod.tries = pod.tries.saturating_add(1);
         if pod.tries < most {
-            let after = pause(pod.tries);
+            let after = pause(first, pod.tries);
             self.agenda.plan(Work::Pod(uid.to_owned()), later(self.now, after));
         }
     }
 }
 
 /// The pause after so many failures.
-pub(super) fn pause(failures: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(LONGEST_PAUSE)
+pub(super) fn pause(first: Duration, failures: u32) -> Duration {
+    first.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(LONGEST_PAUSE)
 }
 
 /// The local snapshot that forks of this VM are cloned from.

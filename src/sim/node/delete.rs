@@ -66,11 +66,11 @@ impl Nodes {
 
     /// Tries again to remove the VM, after a growing pause and so many times; the pod stays Terminating.
     fn remove_later(&mut self, uid: &str) {
-        let most = self.settings.create_tries;
+        let (most, first) = (self.settings.create_tries, self.settings.first_pause);
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.tries = pod.tries.saturating_add(1);
         if pod.tries < most {
-            let after = pause(pod.tries);
+            let after = pause(first, pod.tries);
             self.agenda.plan(Work::Pod(uid.to_owned()), later(self.now, after));
         }
     }

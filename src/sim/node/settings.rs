@@ -105,6 +105,8 @@ pub struct Settings {
     pub strays: Strays,
     /// How often a create or a removal that fails is tried in all.
     pub create_tries: u32,
+    /// The pause after the first such failure; it doubles up to five minutes.
+    pub first_pause: Duration,
 }
 
 impl Default for Settings {
@@ -116,6 +118,7 @@ impl Default for Settings {
             forgets_unmanaged: false,
             strays: Strays::Destroy,
             create_tries: 20,
+            first_pause: Duration::from_secs(1),
         }
     }
 }
