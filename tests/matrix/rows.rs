@@ -80,6 +80,7 @@ pub const ROWS: &[Row] = &[
     of("toolbox", &rebuild::REBUILD, DeletePod, toolbox_failed),
     row(&rebuild::REBUILD_CHARGED, DeletePod, failed_and_charged),
     row(&rebuild::DEAD_LETTER, PatchPod, failed_too_often),
+    row(&rebuild::RECOVERED, PatchPod, given_up_and_up),
     of("a-minute-later", &namespace::LOOK, ReadLive, empty_and_refused),
     row(&namespace::REMEMBER, PatchObject, namespace_going),
     row(&teardown::REMEMBER, PatchObject, deleted),
@@ -122,6 +123,7 @@ pub const SILENT: &[&str] = &[
     "rebuild/back-off",
     "rebuild/await-remedy",
     "rebuild/history-unreadable",
+    "rebuild/await-node",
     "main/await-ready",
     "main/no-image",
     "sub-agents/await-main",
@@ -300,6 +302,11 @@ fn failed_and_charged() -> Stage {
 }
 fn failed_too_often() -> Stage {
     charged(4, "an-earlier-one")
+}
+fn given_up_and_up() -> Stage {
+    let mut world = with(agent(0), &[Role::Main]);
+    world.edit_pod("demo-0", |pod| pod["metadata"]["annotations"][keys::DEAD_LETTER] = json!("true"));
+    Stage::new(world)
 }
 fn empty_and_refused() -> Stage {
     let mut stage = empty();

@@ -30,18 +30,57 @@ rules! {
     DEAD_LETTER = "rebuild/dead-letter";
     /// Leave a dead-lettered pod for a person to look at, or for an edit to replace.  (CS-A4, D-47)
     AWAIT_REMEDY = "rebuild/await-remedy";
+    /// Delete no pod whose VM may run on a node that nobody can ask, neither to rebuild nor to replace it: a delete stops
+    /// nothing there, and a second VM of the name would boot beside the first.  (D-78, R18)
+    AWAIT_NODE = "rebuild/await-node";
+    /// Take the dead letter off a pod that came up after all: with it the first probe that fails would cost a VM at work.
+    /// (D-47, R16)
+    RECOVERED = "rebuild/recovered";
     /// Leave a failed pod alone while its rebuild history cannot be read: it counts as exhausted.  (R21)
     HISTORY_UNREADABLE = "rebuild/history-unreadable";
 }
 
 /// Whether a pod is at its end: it has failed, or its rebuild is charged and only the delete did not happen. Its node
-/// agent goes on trying meanwhile, and only success takes that back.
+/// agent goes on trying meanwhile, and only success takes that back: a VM that it calls ready is at work, whatever its
+/// probe says at the moment.
 pub fn is_due(seen: &Observed, seat: &Seat, pod: &PodFacts) -> bool {
-    pod.is_terminal() || (!pod.ready && budget::of(seen, &seat.role, pod.uid.as_str()) == Standing::Charged)
+    let not_up = !pod.ready && pod.lifecycle.state != State::Ready;
+    pod.is_terminal() || (not_up && budget::of(seen, &seat.role, pod.uid.as_str()) == Standing::Charged)
+}
+
+/// A node that is lost while it has a VM of this pod: nothing that is done about the pod stops the VM.
+pub fn lost_node(seen: &Observed, pod: &PodFacts) -> Option<String> {
+    let node = pod.node.as_ref().filter(|_| pod.has_vm())?;
+    let facts = seen.nodes.as_ref()?.get(node.as_str());
+    let excused = facts.is_some_and(|facts| facts.ready || facts.out_of_service)
+        || seen.set.annotation(keys::ACCEPT_NODE_LOSS) == Some(node.as_str());
+    (!excused).then(|| node.to_string())
+}
+
+/// What a delete of such a pod waits for.
+pub fn await_node(pod: &PodFacts, node: &str) -> Finding {
+    let message = format!("the VM of {} may still run on node {node}, which is lost", pod.name);
+    let way_out = format!(
+        "bring the node back, taint it node.kubernetes.io/out-of-service, or annotate {}: {node}",
+        keys::ACCEPT_NODE_LOSS
+    );
+    Finding::of(&AWAIT_NODE, message.clone())
+        .trouble("NodeLost", format!("{message}; {way_out}"))
+        .wait(format!("node {node} to be back"), None)
+}
+
+/// The dead letter of a pod that came up after all.
+pub fn recovered(pod: &PodFacts) -> Option<Finding> {
+    let up = pod.dead_letter && pod.ready && !pod.is_terminal();
+    let patch = patch_pod(pod, MetaPatch::annotation(keys::DEAD_LETTER, None));
+    up.then(|| Finding::of(&RECOVERED, format!("{} came up after it was given up", pod.name)).change(patch))
 }
 
 /// What to do about a pod that is at its end.
 pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Finding {
+    if let Some(node) = lost_node(seen, pod) {
+        return await_node(pod, &node);
+    }
     if must_recreate(drifts) {
         return rollout::replace(seen, seat, pod, wanted, drifts);
     }
@@ -128,10 +167,15 @@ fn dead_letter(pod: &PodFacts, count: u32, why: &str) -> Finding {
 
 /// Decision R16: a failed VM with an id runs, unless it was nobody's work yet.
 fn runs(seen: &Observed, pod: &PodFacts) -> bool {
+    pod.lifecycle.state == State::Failed && is_at_work(seen, pod)
+}
+
+/// A VM with an id that may hold somebody's work: it was ready once, or nobody watched it from the start.
+pub fn is_at_work(seen: &Observed, pod: &PodFacts) -> bool {
     let never_worked = seen.memory.watched.get(pod.uid.as_str()).is_some_and(|w| !w.ever_ready && !w.ever_marked)
         && !pod.ready
         && !pod.hibernate;
-    pod.has_vm() && pod.lifecycle.state == State::Failed && !never_worked && !pod.post_clone_failed
+    pod.has_vm() && !never_worked && !pod.post_clone_failed
 }
 
 /// The delete of a failed pod: it rests on annotations, so on this very version of it.

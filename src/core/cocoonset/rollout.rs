@@ -5,6 +5,7 @@ use super::answers;
 use super::budget;
 use super::concerns::stamp::patch_pod;
 use super::observed::Observed;
+use super::rebuild;
 use super::seat::{self, Seat};
 use crate::core::action::{Change, MetaPatch, Want};
 use crate::core::decide::Gate;
@@ -62,6 +63,9 @@ pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> 
 
 /// Replaces a pod: first the question, then the delete.
 pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Finding {
+    if let Some(node) = rebuild::lost_node(seen, pod) {
+        return rebuild::await_node(pod, &node);
+    }
     let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy == Remedy::Recreate)));
     let delete = Change::DeletePod {
         pod: pod.name.to_string(),

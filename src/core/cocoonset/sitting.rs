@@ -37,15 +37,20 @@ impl<'a> Sitting<'a> {
         let drifts = drift_of(&wanted, pod);
         Self { seat, pod, wanted, drifts }
     }
-    /// Whether the pod has to make room for another, in its turn (decision R20).
+    /// Whether the pod has to make room for another, in its turn (decision R20): also a failed one whose VM runs.
     pub fn is_outdated(&self, seen: &Observed) -> bool {
-        must_recreate(&self.drifts) && !rebuild::is_due(seen, &self.seat, self.pod) && !is_misnamed(self.pod)
+        let at_end = rebuild::is_due(seen, &self.seat, self.pod) && !rebuild::is_at_work(seen, self.pod);
+        must_recreate(&self.drifts) && !at_end && !is_misnamed(self.pod)
     }
     /// What it needs, whatever the others do; `await_ready` is the rule that waits for it.
     pub fn tend(&self, seen: &Observed, await_ready: &Rule) -> Vec<Finding> {
         let mut findings = rollout::in_place(self.pod, &self.wanted, &self.drifts);
         findings.extend(troubles(seen, self.pod, &self.wanted));
         if is_misnamed(self.pod) {
+            return findings;
+        }
+        findings.extend(rebuild::recovered(self.pod));
+        if self.is_outdated(seen) {
             return findings;
         }
         if rebuild::is_due(seen, &self.seat, self.pod) {

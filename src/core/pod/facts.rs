@@ -192,7 +192,8 @@ impl PodFacts {
             PodPhase::Succeeded => self.managed,
             PodPhase::Pending | PodPhase::Running | PodPhase::Unknown => false,
         };
-        ended || self.lifecycle.state == State::Failed || (self.dead_letter && !self.ready)
+        let given_up = self.dead_letter && !self.ready && self.lifecycle.state != State::Ready;
+        ended || self.lifecycle.state == State::Failed || given_up
     }
     /// The VM is there and its container runs (contract 7).
     pub fn is_live(&self) -> bool {

@@ -59,6 +59,7 @@ fn here(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate) -> V
     let drifts = drift_of(wanted, pod);
     let mut findings = rollout::in_place(pod, wanted, &drifts);
     findings.extend(sitting::troubles(seen, pod, wanted));
+    findings.extend(rebuild::recovered(pod));
     if sitting::is_misnamed(pod) {
         return Verdict::Act(findings);
     }
