@@ -48,8 +48,12 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
     let url = config.cluster_url.to_string();
     let client = client::connect(config)
         .map_err(|error| StartupError::Environment { what: "the client of the API server", why: error.to_string() })?;
-    let shutdown = on_signal()?;
-    reachable(&client, &clock, &url, settings.http_timeout).await?;
+    let mut shutdown = on_signal()?;
+    tokio::select! {
+        biased;
+        () = shutdown.wanted() => return Ok(Exit::Stopped),
+        reached = reachable(&client, &clock, &url, settings.http_timeout) => reached?,
+    }
     info!(version = env!("CARGO_PKG_VERSION"), cluster = url, registry = %base, workers = settings.workers, "starting");
     let registry = Registry::http(base, clock.clone())?;
     run_operator(client, registry, settings, clock, shutdown).await

@@ -154,7 +154,8 @@ fn plan(trace: &[Entry]) -> Vec<Action> {
     for entry in trace {
         let Entry::Spoke(finding) = entry else { continue };
         for want in &finding.wants {
-            if let Want::Change(Change::DeletePod { pod, .. }) = want {
+            // One that is asked about is to be replaced: a patch would only move the version that its delete rests on.
+            if let Want::Change(Change::DeletePod { pod, .. } | Change::CreatePod { pod, dry_run: true, .. }) = want {
                 deleted.insert(pod);
             }
             let same = Same::of(want);

@@ -218,6 +218,10 @@ impl Memory {
     }
 }
 
+fn is_about_a_tag(attempt: &Attempt) -> bool {
+    [ActionKind::ProbeSnapshot, ActionKind::DeleteSnapshot].contains(&attempt.action)
+}
+
 fn is_about_a_pod(attempt: &Attempt) -> bool {
     [ActionKind::CreatePod, ActionKind::DeletePod, ActionKind::PatchPod].contains(&attempt.action)
 }
@@ -227,6 +231,8 @@ fn is_about_a_pod(attempt: &Attempt) -> bool {
 fn scope(attempt: &Attempt, class: Class) -> Attempt {
     match class {
         _ if attempt.action == ActionKind::ReadLive => attempt.clone(),
+        // A registry that is away is away for every tag.
+        Class::Unavailable if is_about_a_tag(attempt) => whole(attempt),
         Class::QuotaExceeded
         | Class::RbacDenied
         | Class::Unauthorized

@@ -2,6 +2,7 @@
 //! Nothing is retried, decided or hidden here.
 
 use super::Shell;
+use super::telling::plain;
 use super::telling::{self, Heard};
 use crate::core::action::{Action, Attempt, Subject, Want};
 use crate::core::call::{Call, call};
@@ -45,7 +46,7 @@ fn announce(shell: &Shell, subject: &Subject, action: &Action) -> Outcome {
         shell.metrics.announced(&key, &told.reason, &shell.state.phase(&key));
         info!(
             controller = subject.kind.to_lowercase(), namespace = subject.namespace, name = subject.name,
-            rule = %action.rule, reason = told.reason, warning = told.warning, "{}", told.message
+            rule = %action.rule, reason = told.reason, warning = told.warning, "{}", plain(&told.message)
         );
     }
     Outcome::of(Class::Done)

@@ -11,7 +11,11 @@ use tracing_subscriber::{Layer, fmt};
 
 /// Starts logging for the whole process.
 pub fn start(level: Level, format: LogFormat) -> Result<(), StartupError> {
-    let targets = Targets::new().with_default(LevelFilter::WARN).with_target("cocoon_operator", level);
+    // The client's own ERROR for a refused connection is an expected outcome here, and told as one.
+    let targets = Targets::new()
+        .with_default(LevelFilter::WARN)
+        .with_target("kube_client", LevelFilter::OFF)
+        .with_target("cocoon_operator", level);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let layer = match format {
         LogFormat::Text => fmt::layer().with_writer(std::io::stderr).with_ansi(colour).boxed(),

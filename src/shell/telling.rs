@@ -61,6 +61,15 @@ pub fn hears(shell: &Shell, key: &Key, heard: Heard<'_>) {
     }
 }
 
+/// The text with control characters spelled out: words of other people must not make lines of their own.
+pub fn plain(text: &str) -> std::borrow::Cow<'_, str> {
+    if !text.chars().any(char::is_control) {
+        return text.into();
+    }
+    let spelled = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(spelled).collect::<String>().into()
+}
+
 /// Tells the turns that were not told yet; how many are told then.
 pub fn turns(shell: &Shell, key: &Key, turns: &[Turn], told: usize) -> usize {
     for turn in turns.iter().skip(told) {
@@ -69,7 +78,7 @@ pub fn turns(shell: &Shell, key: &Key, turns: &[Turn], told: usize) -> usize {
             if acts(finding) {
                 info!(
                     controller = CONTROLLER, namespace = key.namespace, name = key.name, rule = %finding.rule,
-                    because = %finding.because, actions = actions(finding, turn), "decided"
+                    because = %plain(&finding.because), actions = actions(finding, turn), "decided"
                 );
             }
         }
@@ -82,7 +91,7 @@ pub fn turns(shell: &Shell, key: &Key, turns: &[Turn], told: usize) -> usize {
 pub fn rested(shell: &Shell, key: &Key, decision: &Decision, after: Option<Duration>, counted: bool) {
     count(shell, decision);
     for Trouble { reason, message, .. } in decision.troubles.iter().filter(|trouble| trouble.error && counted) {
-        error!(controller = CONTROLLER, namespace = key.namespace, name = key.name, %reason, "{message}");
+        error!(controller = CONTROLLER, namespace = key.namespace, name = key.name, %reason, "{}", plain(message));
     }
     let rules = decision.rules().iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     debug!(controller = CONTROLLER, namespace = key.namespace, name = key.name, rules, ?after, "at rest");

@@ -85,7 +85,9 @@ async fn ports_of(settings: &Settings, lines: &mut Vec<String>) -> Result<Ports,
     for ((wanted, serves, flag, label, paths), (host, port)) in wanted.into_iter().zip(DEFAULTS) {
         let Some(wanted) = wanted else { continue };
         let by_default = wanted.host == host && wanted.port == port;
-        let (listener, instead) = match named(flag, wanted).await {
+        // A sandbox is for this machine alone, unless somebody says otherwise.
+        let local = Address { host: "127.0.0.1".to_owned(), port };
+        let (listener, instead) = match named(flag, if by_default { &local } else { wanted }).await {
             Ok(listener) => (listener, String::new()),
             Err(_) if by_default => {
                 let free = Address { host: "127.0.0.1".to_owned(), port: 0 };

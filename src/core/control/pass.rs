@@ -6,12 +6,15 @@ use crate::core::decide::{Observation, explain, independent};
 use crate::core::decision::Decision;
 use crate::core::outcome::{Effect, Outcome};
 use crate::core::rule::Because;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Turns without anything happening after which a pass is given up: a bug, never a way to retry (decision R3).
 const IDLE_TURNS_MAX: u32 = 16;
-/// Turns after which a pass is given up whatever happened in it.
-const TURNS_MAX: usize = 128;
+/// Turns after which a pass is given up whatever happened in it: more than the seats of the largest set, twice.
+const TURNS_MAX: usize = 1024;
+/// So often the same write may succeed in one pass and count as progress: after that somebody undoes it.
+const SAME_WRITE_MAX: u32 = 3;
 /// The widest wave.
 pub const WIDTH_MAX: usize = 16;
 
@@ -25,6 +28,7 @@ pub struct Pass<O> {
     width: usize,
     surprised: bool,
     idle: u32,
+    tried: BTreeMap<Attempt, u32>,
     broken: Option<Because>,
     turns: Vec<Turn>,
 }
@@ -60,6 +64,7 @@ impl<O: Observation> Pass<O> {
             width: 1,
             surprised: false,
             idle: 0,
+            tried: BTreeMap::new(),
             broken: None,
             turns: Vec::new(),
         };
@@ -97,8 +102,13 @@ impl<O: Observation> Pass<O> {
         for (action, outcome) in sent.iter().zip(outcomes) {
             if let Some(attempt) = Attempt::of(&action.want) {
                 self.seen.absorb(&attempt, &outcome);
+                let times = self.tried.entry(attempt).or_default();
+                *times += 1;
+                // What was never tried in this pass teaches something, whatever came of it.
+                changed |= *times == 1;
+                let again = *times <= SAME_WRITE_MAX;
                 match outcome.effect() {
-                    Effect::Happened => changed |= is_change(&action.want),
+                    Effect::Happened => changed |= again && is_change(&action.want),
                     Effect::Moved
                     | Effect::Taken
                     | Effect::Gone
