@@ -123,7 +123,7 @@ pub const SILENT: &[&str] = &[
     "rebuild/await-remedy",
     "rebuild/history-unreadable",
     "main/await-ready",
-    "main/no-image",
+    "oddity/no-image",
     "sub-agents/await-main",
     "sub-agents/await-ready",
     "sub-agents/split",

@@ -1,4 +1,4 @@
-//! What did not read: said aloud, never fatal.
+//! What did not read: said aloud, and acted around as long as there is something left to go by.
 
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::budget;
@@ -7,7 +7,7 @@ use crate::core::contract::names::{NameFit, Role, VmName, check_names};
 use crate::core::contract::rebuilds::Rebuilds;
 use crate::core::contract::records::Records;
 use crate::core::contract::{delete_names, keys};
-use crate::core::decision::{Finding, Verdict};
+use crate::core::decision::{Finding, Report, Verdict};
 use crate::core::oddity::{CLAMPED, CORRUPT_ANNOTATION, NAME_MISMATCH, NAME_TOO_LONG, Oddity};
 use crate::core::rule::Rule;
 use crate::rules;
@@ -16,6 +16,9 @@ use std::collections::BTreeSet;
 rules! {
     /// Say which part of the spec cannot be acted on, and act on the rest.  (D-24, D-58, D-71)
     INVALID_SPEC = "oddity/invalid-spec";
+    /// Create, replace and delete nothing while the spec names no image: such a pod can only fail, and a spec that is gone
+    /// is no wish to have no VM. Finalizer, stamp and deletion go on; an edit is the way out.  (D-58, R25)
+    NO_IMAGE = "oddity/no-image";
     /// Say that more was asked for than one set may create. Pods that exist within the spec's own count stay.  (D-34, R25)
     CLAMPED_SPEC = "oddity/clamped";
     /// Say which name is too long for a label, a pod or a host.  (D-33)
@@ -28,7 +31,11 @@ rules! {
 
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
-    let findings: Vec<Finding> = all(seen).into_iter().map(finding).collect();
+    let mut findings: Vec<Finding> = all(seen).into_iter().map(finding).collect();
+    if !seen.set.spec.can_create_agents() {
+        findings.push(Finding::of(&NO_IMAGE, "the spec names no image: nothing is created, replaced or deleted").stop());
+        return Verdict::Rest { findings, report: Report::Keep };
+    }
     if findings.is_empty() { Verdict::pass("everything reads as it should") } else { Verdict::Act(findings) }
 }
 
