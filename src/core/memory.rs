@@ -129,7 +129,7 @@ pub struct Foreign {
 /// What was seen of a VM since its pod was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// It was `ready` at least once.
+    /// It was `ready` at least once, or may have been while nobody watched.
     pub ever_ready: bool,
     /// It was marked for hibernation at least once.
     pub ever_marked: bool,

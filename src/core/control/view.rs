@@ -5,7 +5,7 @@ use super::wake::Key;
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
 use crate::core::cocoonset::budget;
 use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
-use crate::core::memory::{Memory, Vanished};
+use crate::core::memory::{Memory, Vanished, Watched};
 use crate::core::meta;
 use crate::core::outcome::{Answer, Effect, Outcome};
 use crate::core::pod::facts::PodFacts;
@@ -101,6 +101,10 @@ impl View {
             memory.deleted.insert(attempt.target.clone(), uid);
         }
         let Answer::Object(object) = &outcome.answer else { return };
+        if attempt.action == ActionKind::CreatePod {
+            let memory = self.memory.entry(subject.uid.clone()).or_default();
+            memory.watched.insert(meta::text(object, "uid"), Watched::default());
+        }
         let Some(kind) = shown_by(attempt, object) else { return };
         let Ok(version) = meta::text(object, "resourceVersion").parse::<u64>() else { return };
         if version > self.seen_version(kind) {
