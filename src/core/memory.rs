@@ -86,9 +86,9 @@ pub struct NamespaceRefusal {
 pub enum NamespaceLive {
     /// Not asked since the refusal.
     Unasked,
-    /// It is being deleted, or gone.
+    /// It is being deleted.
     Terminating,
-    /// It is not.
+    /// It is not, as far as can be told: of a 404 the watch would have to say more.
     Active,
     /// We may not read namespaces.
     Refused,

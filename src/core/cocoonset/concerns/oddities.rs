@@ -33,7 +33,8 @@ rules! {
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     let mut findings: Vec<Finding> = all(seen).into_iter().map(finding).collect();
     if !seen.set.spec.can_create_agents() {
-        findings.push(Finding::of(&NO_IMAGE, "the spec names no image: nothing is created, replaced or deleted").stop());
+        findings
+            .push(Finding::of(&NO_IMAGE, "the spec names no image: nothing is created, replaced or deleted").stop());
         return Verdict::Rest { findings, report: Report::Keep };
     }
     if findings.is_empty() { Verdict::pass("everything reads as it should") } else { Verdict::Act(findings) }
