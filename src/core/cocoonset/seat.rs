@@ -198,19 +198,27 @@ fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Optio
 fn foreign<'a>(seen: &Observed, seat: &Seat) -> Option<Step<'a>> {
     if let Some(stranger) = seen.strangers.get(&seat.pod).filter(|stranger| stranger.labelled.is_some()) {
         let owner = stranger.owner.clone().map(|(kind, name, _)| (kind, name));
-        return Some(Step::Foreign(owner, stranger.deleting, None));
+        let leaving = stranger.deleting || is_predecessors(seen, owner.as_ref());
+        return Some(Step::Foreign(owner, leaving, None));
     }
     let known = seen.memory.foreign.get(&seat.pod)?;
-    let pause = if known.deleting {
+    let leaving = known.deleting || is_predecessors(seen, known.owner.as_ref());
+    let pause = if leaving {
         Duration::from_secs(5)
     } else {
         FOREIGN_FIRST.saturating_mul(1 << known.looks.saturating_sub(1).min(8)).min(FOREIGN_MOST)
     };
     let left = known.last.saturating_add(pause).checked_sub(seen.mono).filter(|left| !left.is_zero());
     Some(match left {
-        Some(left) => Step::Foreign(known.owner.clone(), known.deleting, Some(left)),
+        Some(left) => Step::Foreign(known.owner.clone(), leaving, Some(left)),
         None => Step::ForeignUnlooked,
     })
+}
+
+/// Whether this owner is a set of this one's name that is no more: the garbage collector takes its pods in a moment, and
+/// there is no conflict for a person to settle (decision R4).
+fn is_predecessors(seen: &Observed, owner: Option<&(String, String)>) -> bool {
+    owner.is_some_and(|(kind, name)| kind == keys::SET_KIND && *name == seen.set.name)
 }
 
 /// A pod that disappeared counts against the rebuild budget (D-46).
