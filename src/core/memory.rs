@@ -105,6 +105,8 @@ pub struct Vanished {
     pub had_vm: bool,
     /// Whether its VM had ended by itself.
     pub succeeded: bool,
+    /// Whether it had been given up: whoever deletes such a pod asks for another.
+    pub given_up: bool,
     /// Whether the node was Ready when the pod went; unknown where nodes are not watched.
     pub node_was_ready: Option<bool>,
     /// Whether a live read has confirmed that the name is free.
@@ -145,6 +147,7 @@ impl Vanished {
             node: pod.node.as_ref().map(ToString::to_string),
             had_vm: pod.has_vm(),
             succeeded: pod.phase == PodPhase::Succeeded,
+            given_up: pod.dead_letter,
             node_was_ready,
             confirmed: pod.deleting,
             carried: Some(Box::new(pod.carries.clone())),

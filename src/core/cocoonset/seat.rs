@@ -223,7 +223,8 @@ fn is_predecessors(seen: &Observed, owner: Option<&(String, String)>) -> bool {
 
 /// A pod that disappeared counts against the rebuild budget (D-46).
 fn budgeted<'a>(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Option<Step<'a>> {
-    let vanished = vanished.filter(|_| seat.managed)?;
+    // The dead letter said so: whoever deletes its pod grants a fresh budget (D-47).
+    let vanished = vanished.filter(|gone| seat.managed && !gone.given_up)?;
     match budget::of(seen, &seat.role, &vanished.uid) {
         budget::Standing::Charged | budget::Standing::Due => None,
         budget::Standing::TooEarly(left) => Some(Step::TooEarly(left)),
@@ -320,7 +321,9 @@ fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Fi
         None => format!("{} is missing", seat.pod),
     };
     let mut finding = Finding::of(rule, because);
-    if let Some(vanished) = seen.memory.vanished.get(&seat.pod).filter(|_| seat.managed)
+    if seen.memory.vanished.get(&seat.pod).is_some_and(|gone| gone.given_up) {
+        finding = budget::fresh(seen, &seat.role).into_iter().fold(finding, Finding::change);
+    } else if let Some(vanished) = seen.memory.vanished.get(&seat.pod).filter(|_| seat.managed)
         && !was_outdated(vanished, wanted)
         && budget::of(seen, &seat.role, &vanished.uid) == budget::Standing::Due
         && let Some(charge) = budget::charge(seen, &seat.role, &vanished.uid)
