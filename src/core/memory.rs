@@ -212,17 +212,30 @@ impl Memory {
         }
     }
     /// Forgets everything about pods and tags that are not named here, so that memory is bounded by what exists.
-    pub fn retain(&mut self, pods: &dyn Fn(&str) -> bool, uids: &dyn Fn(&str) -> bool) {
+    pub fn retain(&mut self, pods: &dyn Fn(&str) -> bool, uids: &dyn Fn(&str) -> bool, vms: &dyn Fn(&str) -> bool) {
         self.watched.retain(|uid, _| uids(uid));
         self.deleted.retain(|pod, _| pods(pod));
         self.vanished.retain(|pod, _| pods(pod));
         self.foreign.retain(|pod, _| pods(pod));
-        self.attempts.retain(|attempt, record| !is_about_a_pod(attempt) || pods(&record.target));
+        self.found.retain(|vm, _| vms(vm));
+        self.attempts.retain(|attempt, record| is_about_any(attempt, &record.target, pods, vms));
     }
 }
 
-fn is_about_a_pod(attempt: &Attempt) -> bool {
-    [ActionKind::CreatePod, ActionKind::DeletePod, ActionKind::PatchPod].contains(&attempt.action)
+/// Whether an attempt on this target is about one of these pods or VMs, or about neither.
+fn is_about_any(attempt: &Attempt, target: &str, pods: &dyn Fn(&str) -> bool, vms: &dyn Fn(&str) -> bool) -> bool {
+    match attempt.action {
+        ActionKind::CreatePod | ActionKind::DeletePod | ActionKind::PatchPod => pods(target),
+        ActionKind::ReadLive => target.strip_prefix("pod/").is_none_or(pods),
+        ActionKind::ProbeSnapshot | ActionKind::DeleteSnapshot => target.rsplit_once(':').is_none_or(|(vm, _)| vms(vm)),
+        ActionKind::AddFinalizer
+        | ActionKind::RemoveFinalizer
+        | ActionKind::PatchObject
+        | ActionKind::PatchStatus
+        | ActionKind::EmitEvent
+        | ActionKind::Await
+        | ActionKind::Stop => true,
+    }
 }
 
 /// Refusals that say something of the whole action count for all its targets (decision R3). Live reads are of several
