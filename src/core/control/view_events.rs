@@ -7,6 +7,7 @@ use super::wake::{Key, Wake};
 use crate::core::api::hibernation::HibernationSpec;
 use crate::core::cocoonset::is_terminating;
 use crate::core::cocoonset::observed::{LivePod, NamespaceSeen, NodeFacts, SetFacts};
+use crate::core::contract::keys;
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Vanished, Watched};
 use crate::core::meta;
@@ -263,7 +264,10 @@ impl View {
         let of_pods = self.pods.values().filter(|pod| pod.node.as_ref().is_some_and(|at| at.as_str() == node));
         let mut keys: BTreeSet<Key> =
             of_pods.filter_map(|pod| pod.owner_uid()).filter_map(|uid| self.uids.get(uid)).cloned().collect();
-        let listed = self.sets.iter().filter(|(_, set)| set.status.node_names().any(|at| at == node));
+        let names = |set: &SetFacts| {
+            set.status.node_names().any(|at| at == node) || set.annotation(keys::ACCEPT_NODE_LOSS) == Some(node)
+        };
+        let listed = self.sets.iter().filter(|(_, set)| names(set));
         keys.extend(listed.map(|(key, _)| key.clone()));
         // An older CRD's status names no node: then only memory knows where a pod that is gone was (R18, R25).
         let lost = |gone: &Vanished| gone.node.as_deref() == Some(node);

@@ -1,5 +1,6 @@
 //! What did not read: said aloud, and acted around as long as there is something left to go by.
 
+use crate::core::action::Change;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::budget;
 use crate::core::cocoonset::observed::Observed;
@@ -11,7 +12,7 @@ use crate::core::decision::{Finding, Report, Verdict};
 use crate::core::oddity::{CLAMPED, CORRUPT_ANNOTATION, NAME_MISMATCH, NAME_TOO_LONG, Oddity};
 use crate::core::rule::Rule;
 use crate::rules;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 rules! {
     /// Say which part of the spec cannot be acted on, and act on the rest.  (D-24, D-58, D-71)
@@ -25,19 +26,34 @@ rules! {
     LONG_NAME = "oddity/name-too-long";
     /// Say which annotation of ours cannot be read, and what it counts as meanwhile.  (D-18c, D-31, R21)
     CORRUPT = "oddity/corrupt-annotation";
+    /// Take the acceptance of a lost node off once the node is back. Without it the next loss, months later, would be
+    /// accepted beforehand, and its VMs made twice.  (D-78, R18)
+    LOSS_IS_OVER = "oddity/loss-is-over";
     /// Say which pod carries a VM name that is not its own. Nothing is decided in the registry under that name.  (D-32, R22)
     MISMATCH = "oddity/name-mismatch";
 }
 
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
-    let mut findings: Vec<Finding> = all(seen).into_iter().map(finding).collect();
+    let mut findings: Vec<Finding> = all(seen).into_iter().map(finding).chain(loss_is_over(seen)).collect();
     if !seen.set.spec.can_create_agents() {
         findings
             .push(Finding::of(&NO_IMAGE, "the spec names no image: nothing is created, replaced or deleted").stop());
         return Verdict::Rest { findings, report: Report::Keep };
     }
     if findings.is_empty() { Verdict::pass("everything reads as it should") } else { Verdict::Act(findings) }
+}
+
+fn loss_is_over(seen: &Observed) -> Option<Finding> {
+    let node = seen.set.annotation(keys::ACCEPT_NODE_LOSS)?;
+    if !seen.nodes.as_ref()?.get(node)?.ready {
+        return None;
+    }
+    let off = Change::PatchObject {
+        annotations: BTreeMap::from([(keys::ACCEPT_NODE_LOSS.to_owned(), None)]),
+        resource_version: seen.set.resource_version.clone(),
+    };
+    Some(Finding::of(&LOSS_IS_OVER, format!("node {node} is back: its next loss is another")).change(off))
 }
 
 /// Annotations of ours that cannot be read: whatever else is done about a set, a person has to mend them.
