@@ -320,6 +320,24 @@ fn memory_is_bounded_and_nothing_is_left_behind() {
 }
 
 #[test]
+fn what_was_asked_about_a_vm_that_nobody_wants_any_more_is_forgotten() {
+    let mut stage = settled(0);
+    stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(2));
+    stage.world.tags.insert("vk-ns-demo-1:hibernate".to_owned(), "sha256:1".to_owned());
+    let mut away = |_: &mut World, _: &_, attempt: &cocoon_operator::core::action::Attempt| {
+        let probed = attempt.action == ActionKind::ProbeSnapshot && attempt.target.contains("demo-2");
+        probed.then(|| Outcome::of(Class::Unavailable))
+    };
+    stage.drive(Duration::from_secs(20), &mut away);
+    let memory = stage.view.memory(common::SET_UID).expect("memory");
+    assert_eq!((memory.found.len(), memory.attempts.len()), (1, 1), "{memory:?}");
+    stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(0));
+    stage.drive(Duration::from_secs(20), &mut away);
+    let memory = stage.view.memory(common::SET_UID).expect("memory");
+    assert_eq!((memory.found.len(), memory.attempts.len()), (0, 0), "{memory:?}");
+}
+
+#[test]
 fn an_answer_that_comes_after_the_set_is_gone_leaves_nothing() {
     let mut stage = settled(0);
     stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(1));

@@ -155,12 +155,13 @@ fn owner(at: &Field<'_>) -> Result<(String, String), Failure> {
 }
 
 fn vanished(at: &Field<'_>) -> Result<Vanished, Failure> {
-    at.only(&["uid", "node", "hadVm", "succeeded", "nodeWasReady", "confirmed"])?;
+    at.only(&["uid", "node", "hadVm", "succeeded", "givenUp", "nodeWasReady", "confirmed"])?;
     Ok(Vanished {
         uid: at.need("uid", "the uid of the pod")?.text("the uid of the pod")?.to_owned(),
         node: text(at, "node", "the name of a node")?,
         had_vm: flag(at, "hadVm")?,
         succeeded: flag(at, "succeeded")?,
+        given_up: flag(at, "givenUp")?,
         node_was_ready: at.get("nodeWasReady").map(|at| at.flag()).transpose()?,
         confirmed: flag(at, "confirmed")?,
         carried: None,

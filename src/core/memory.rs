@@ -86,9 +86,9 @@ pub struct NamespaceRefusal {
 pub enum NamespaceLive {
     /// Not asked since the refusal.
     Unasked,
-    /// It is being deleted, or gone.
+    /// It is being deleted.
     Terminating,
-    /// It is not.
+    /// It is not, as far as can be told: of a 404 the watch would have to say more.
     Active,
     /// We may not read namespaces.
     Refused,
@@ -105,6 +105,8 @@ pub struct Vanished {
     pub had_vm: bool,
     /// Whether its VM had ended by itself.
     pub succeeded: bool,
+    /// Whether it had been given up: whoever deletes such a pod asks for another.
+    pub given_up: bool,
     /// Whether the node was Ready when the pod went; unknown where nodes are not watched.
     pub node_was_ready: Option<bool>,
     /// Whether a live read has confirmed that the name is free.
@@ -129,7 +131,7 @@ pub struct Foreign {
 /// What was seen of a VM since its pod was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// It was `ready` at least once.
+    /// It was `ready` at least once, or may have been while nobody watched.
     pub ever_ready: bool,
     /// It was marked for hibernation at least once.
     pub ever_marked: bool,
@@ -145,6 +147,7 @@ impl Vanished {
             node: pod.node.as_ref().map(ToString::to_string),
             had_vm: pod.has_vm(),
             succeeded: pod.phase == PodPhase::Succeeded,
+            given_up: pod.dead_letter,
             node_was_ready,
             confirmed: pod.deleting,
             carried: Some(Box::new(pod.carries.clone())),
@@ -209,12 +212,13 @@ impl Memory {
         }
     }
     /// Forgets everything about pods and tags that are not named here, so that memory is bounded by what exists.
-    pub fn retain(&mut self, pods: &dyn Fn(&str) -> bool, uids: &dyn Fn(&str) -> bool) {
+    pub fn retain(&mut self, pods: &dyn Fn(&str) -> bool, uids: &dyn Fn(&str) -> bool, vms: &dyn Fn(&str) -> bool) {
         self.watched.retain(|uid, _| uids(uid));
         self.deleted.retain(|pod, _| pods(pod));
         self.vanished.retain(|pod, _| pods(pod));
         self.foreign.retain(|pod, _| pods(pod));
-        self.attempts.retain(|attempt, record| !is_about_a_pod(attempt) || pods(&record.target));
+        self.found.retain(|vm, _| vms(vm));
+        self.attempts.retain(|attempt, record| is_about_any(attempt, &record.target, pods, vms));
     }
 }
 
@@ -222,8 +226,20 @@ fn is_about_a_tag(attempt: &Attempt) -> bool {
     [ActionKind::ProbeSnapshot, ActionKind::DeleteSnapshot].contains(&attempt.action)
 }
 
-fn is_about_a_pod(attempt: &Attempt) -> bool {
-    [ActionKind::CreatePod, ActionKind::DeletePod, ActionKind::PatchPod].contains(&attempt.action)
+/// Whether an attempt on this target is about one of these pods or VMs, or about neither.
+fn is_about_any(attempt: &Attempt, target: &str, pods: &dyn Fn(&str) -> bool, vms: &dyn Fn(&str) -> bool) -> bool {
+    match attempt.action {
+        ActionKind::CreatePod | ActionKind::DeletePod | ActionKind::PatchPod => pods(target),
+        ActionKind::ReadLive => target.strip_prefix("pod/").is_none_or(pods),
+        ActionKind::ProbeSnapshot | ActionKind::DeleteSnapshot => target.rsplit_once(':').is_none_or(|(vm, _)| vms(vm)),
+        ActionKind::AddFinalizer
+        | ActionKind::RemoveFinalizer
+        | ActionKind::PatchObject
+        | ActionKind::PatchStatus
+        | ActionKind::EmitEvent
+        | ActionKind::Await
+        | ActionKind::Stop => true,
+    }
 }
 
 /// Refusals that say something of the whole action count for all its targets (decision R3). Live reads are of several

@@ -6,7 +6,7 @@ use crate::common::world::{State, World};
 use crate::common::{NODE, SET};
 use cocoon_operator::core::action::ActionKind::{self, *};
 use cocoon_operator::core::cocoonset::concerns::{
-    claim, main_agent, namespace, stamp, sub_agents, teardown, toolboxes,
+    claim, main_agent, namespace, oddities, stamp, sub_agents, teardown, toolboxes,
 };
 use cocoon_operator::core::cocoonset::{answers, rebuild, rollout, seat, status};
 use cocoon_operator::core::contract::keys;
@@ -83,6 +83,7 @@ pub const ROWS: &[Row] = &[
     row(&rebuild::RECOVERED, PatchPod, given_up_and_up),
     of("a-minute-later", &namespace::LOOK, ReadLive, empty_and_refused),
     row(&namespace::REMEMBER, PatchObject, namespace_going),
+    row(&oddities::LOSS_IS_OVER, PatchObject, node_is_back),
     row(&teardown::REMEMBER, PatchObject, deleted),
     of("late", &teardown::REMEMBER, PatchObject, deleted_and_leaving),
     row(&teardown::DELETE_PODS, DeletePod, deleted),
@@ -125,7 +126,7 @@ pub const SILENT: &[&str] = &[
     "rebuild/history-unreadable",
     "rebuild/await-node",
     "main/await-ready",
-    "main/no-image",
+    "oddity/no-image",
     "sub-agents/await-main",
     "sub-agents/await-ready",
     "sub-agents/split",
@@ -251,6 +252,11 @@ fn foreign_main() -> Stage {
     stage.mono += std::time::Duration::from_secs(600);
     stage.sent.clear();
     stage
+}
+fn node_is_back() -> Stage {
+    let mut world = with(agent(0), &[Role::Main]);
+    world.edit(|set| set["metadata"]["annotations"][keys::ACCEPT_NODE_LOSS] = json!(NODE));
+    Stage::new(world)
 }
 fn policy_edited() -> Stage {
     let mut world = with(agent(0), &[Role::Main]);

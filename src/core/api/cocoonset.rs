@@ -42,7 +42,7 @@ pub struct SetSpec {
 /// `spec.agent` (api.md 1.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentSpec {
-    /// Empty where the object has no spec: then nothing is created (D-58).
+    /// Empty where the object has no spec, or no agent that reads: then nothing is done about its pods (D-58).
     pub image: String,
     /// Sub-agents as given; below zero reads as zero. A pod within this count is never surplus.
     pub replicas: i64,

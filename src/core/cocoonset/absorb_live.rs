@@ -1,7 +1,7 @@
 //! Taking the answers of live reads in: what they show is newer than any cache.
 
 use super::absorb::{note, object, take_set, unavailable};
-use super::observed::{LivePod, Observed};
+use super::observed::{LivePod, NamespaceSeen, Observed};
 use crate::core::action::{ActionKind, Attempt, Live, Question};
 use crate::core::fact::Fact;
 use crate::core::memory::{Foreign, NamespaceLive, Vanished};
@@ -169,7 +169,12 @@ pub fn node_is_ready(seen: &Observed, node: Option<&str>) -> Option<bool> {
 
 fn live_namespace(seen: &mut Observed, outcome: &Outcome) {
     let live = match outcome.effect() {
-        Effect::Gone => NamespaceLive::Terminating,
+        // No proof that it goes, from a server that may lag: only the watch can bear it out. Otherwise one stale answer
+        // would be believed for ever.
+        Effect::Gone => match seen.namespace {
+            NamespaceSeen::Terminating { .. } => NamespaceLive::Terminating,
+            NamespaceSeen::Unknown | NamespaceSeen::Active { .. } => NamespaceLive::Active,
+        },
         Effect::Refused => NamespaceLive::Refused,
         Effect::Happened => match object(outcome) {
             Some(namespace) if is_terminating(namespace) => NamespaceLive::Terminating,

@@ -7,6 +7,7 @@ use crate::core::api::condition;
 use crate::core::contract::keys;
 use crate::core::contract::names::Role;
 use crate::core::contract::rebuilds::{Charged, Rebuild, Rebuilds, role_key};
+use crate::core::oddity::CORRUPT_ANNOTATION;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub fn of(seen: &Observed, role: &Role, uid: &str) -> Standing {
     let history = read(seen, annotation);
     let rebuild = match history.of(&key) {
         Charged::Never => return Standing::Due,
-        Charged::Unreadable if is_forgiven(seen) => return Standing::Due,
+        Charged::Unreadable if forgiven(seen, annotation).is_some() => return Standing::Due,
         Charged::Unreadable => return Standing::Exhausted(0),
         Charged::Times(rebuild) => rebuild,
     };
@@ -168,10 +169,19 @@ pub fn read(seen: &Observed, annotation: &str) -> Rebuilds {
     Rebuilds::read(annotation, seen.set.annotations.get(annotation).map(String::as_str)).0
 }
 
-/// An unreadable history is given up once the generation has moved on from the one it was reported at (decision R21).
-fn is_forgiven(seen: &Observed) -> bool {
-    let reported = condition::find(&seen.set.status.conditions, "Degraded");
-    reported.is_some_and(|condition| {
-        condition.message.contains("CorruptAnnotation") && condition.observed_generation < seen.set.generation
-    })
+/// An unreadable history is given up once the generation has moved on from the one it was reported at (decision R21):
+/// that generation, if it has.
+fn forgiven(seen: &Observed, annotation: &str) -> Option<i64> {
+    let reported = condition::find(&seen.set.status.conditions, "Degraded")?;
+    let told = reported.message.contains(&format!("{CORRUPT_ANNOTATION}: {annotation}: "));
+    (told && reported.observed_generation < seen.set.generation).then_some(reported.observed_generation)
+}
+
+/// The generation at which an unreadable history was reported that an edit has forgiven since, and that still stands
+/// there: a report that moved on with the edit would take it back before anything could be made of it.
+pub fn unspent_edit(seen: &Observed) -> Option<i64> {
+    let annotation = |key: &str| seen.set.annotations.get(key).map(String::as_str);
+    let keys = [keys::REBUILD_HISTORY, keys::REBUILD_HISTORY_ROLES].into_iter();
+    let corrupt = keys.filter(|key| Rebuilds::read(key, annotation(key)).1.is_some());
+    corrupt.filter_map(|key| forgiven(seen, key)).min()
 }

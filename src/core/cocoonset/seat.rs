@@ -198,24 +198,33 @@ fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Optio
 fn foreign<'a>(seen: &Observed, seat: &Seat) -> Option<Step<'a>> {
     if let Some(stranger) = seen.strangers.get(&seat.pod).filter(|stranger| stranger.labelled.is_some()) {
         let owner = stranger.owner.clone().map(|(kind, name, _)| (kind, name));
-        return Some(Step::Foreign(owner, stranger.deleting, None));
+        let leaving = stranger.deleting || is_predecessors(seen, owner.as_ref());
+        return Some(Step::Foreign(owner, leaving, None));
     }
     let known = seen.memory.foreign.get(&seat.pod)?;
-    let pause = if known.deleting {
+    let leaving = known.deleting || is_predecessors(seen, known.owner.as_ref());
+    let pause = if leaving {
         Duration::from_secs(5)
     } else {
         FOREIGN_FIRST.saturating_mul(1 << known.looks.saturating_sub(1).min(8)).min(FOREIGN_MOST)
     };
     let left = known.last.saturating_add(pause).checked_sub(seen.mono).filter(|left| !left.is_zero());
     Some(match left {
-        Some(left) => Step::Foreign(known.owner.clone(), known.deleting, Some(left)),
+        Some(left) => Step::Foreign(known.owner.clone(), leaving, Some(left)),
         None => Step::ForeignUnlooked,
     })
 }
 
+/// Whether this owner is a set of this one's name that is no more: the garbage collector takes its pods in a moment, and
+/// there is no conflict for a person to settle (decision R4).
+fn is_predecessors(seen: &Observed, owner: Option<&(String, String)>) -> bool {
+    owner.is_some_and(|(kind, name)| kind == keys::SET_KIND && *name == seen.set.name)
+}
+
 /// A pod that disappeared counts against the rebuild budget (D-46).
 fn budgeted<'a>(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Option<Step<'a>> {
-    let vanished = vanished.filter(|_| seat.managed)?;
+    // The dead letter said so: whoever deletes its pod grants a fresh budget (D-47).
+    let vanished = vanished.filter(|gone| seat.managed && !gone.given_up)?;
     match budget::of(seen, &seat.role, &vanished.uid) {
         budget::Standing::Charged | budget::Standing::Due => None,
         budget::Standing::TooEarly(left) => Some(Step::TooEarly(left)),
@@ -312,7 +321,9 @@ fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Fi
         None => format!("{} is missing", seat.pod),
     };
     let mut finding = Finding::of(rule, because);
-    if let Some(vanished) = seen.memory.vanished.get(&seat.pod).filter(|_| seat.managed)
+    if seen.memory.vanished.get(&seat.pod).is_some_and(|gone| gone.given_up) {
+        finding = budget::fresh(seen, &seat.role).into_iter().fold(finding, Finding::change);
+    } else if let Some(vanished) = seen.memory.vanished.get(&seat.pod).filter(|_| seat.managed)
         && !was_outdated(vanished, wanted)
         && budget::of(seen, &seat.role, &vanished.uid) == budget::Standing::Due
         && let Some(charge) = budget::charge(seen, &seat.role, &vanished.uid)

@@ -77,14 +77,7 @@ pub fn others_are_ready(sitting: &[Sitting<'_>]) -> bool {
 
 /// Conditions of one pod that no action of ours mends.
 pub fn troubles(seen: &Observed, pod: &PodFacts, wanted: &PodTemplate) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let node = pod.node.as_ref().and_then(|node| Some((node, seen.nodes.as_ref()?.get(node.as_str()))));
-    if let Some((node, facts)) = node
-        && facts.is_none_or(|facts| !facts.ready)
-    {
-        let message = format!("node {node} of pod {} is not Ready", pod.name);
-        findings.push(Finding::of(&NODE_UNAVAILABLE, message.clone()).trouble("NodeUnavailable", message));
-    }
+    let mut findings: Vec<Finding> = node_trouble(seen, pod).into_iter().collect();
     if let Some(words) = pod.unschedulable.as_ref().filter(|_| pod.node.is_none()) {
         let words = crate::core::oddity::excerpt(words, 300);
         let message = format!("pod {} is unschedulable: {words}", pod.name);
@@ -96,6 +89,16 @@ pub fn troubles(seen: &Observed, pod: &PodFacts, wanted: &PodTemplate) -> Vec<Fi
         findings.push(Finding::of(&RECREATE_NEEDED, message.clone()).trouble("RecreateNeeded", message));
     }
     findings
+}
+
+/// A node that is not Ready under a pod, one on its way out included: nothing ends there while it is not.
+pub fn node_trouble(seen: &Observed, pod: &PodFacts) -> Option<Finding> {
+    let node = pod.node.as_ref()?;
+    if seen.nodes.as_ref()?.get(node.as_str()).is_some_and(|facts| facts.ready) {
+        return None;
+    }
+    let message = format!("node {node} of pod {} is not Ready", pod.name);
+    Some(Finding::of(&NODE_UNAVAILABLE, message.clone()).trouble("NodeUnavailable", message))
 }
 
 /// Decision R22: a managed pod under a VM name that is not its own is nobody's to replace.

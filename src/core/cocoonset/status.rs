@@ -174,7 +174,8 @@ fn degraded(seen: &Observed, troubles: &[Trouble]) -> Condition {
     };
     let lines: Vec<String> =
         troubles.iter().map(|trouble| format!("{}: {}", trouble.reason, trouble.message)).collect();
-    Condition::new("Degraded", true, &first.reason, lines.join("; "), seen.set.generation)
+    let generation = super::budget::unspent_edit(seen).unwrap_or(seen.set.generation);
+    Condition::new("Degraded", true, &first.reason, lines.join("; "), generation)
 }
 
 fn agents(seen: &Observed) -> Vec<AgentEntry> {

@@ -5,7 +5,7 @@ use super::wake::Key;
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
 use crate::core::cocoonset::budget;
 use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
-use crate::core::memory::{Memory, Vanished};
+use crate::core::memory::{Memory, Vanished, Watched};
 use crate::core::meta;
 use crate::core::outcome::{Answer, Effect, Outcome};
 use crate::core::pod::facts::PodFacts;
@@ -101,6 +101,10 @@ impl View {
             memory.deleted.insert(attempt.target.clone(), uid);
         }
         let Answer::Object(object) = &outcome.answer else { return };
+        if attempt.action == ActionKind::CreatePod {
+            let memory = self.memory.entry(subject.uid.clone()).or_default();
+            memory.watched.insert(meta::text(object, "uid"), Watched::default());
+        }
         let Some(kind) = shown_by(attempt, object) else { return };
         let Ok(version) = meta::text(object, "resourceVersion").parse::<u64>() else { return };
         if version > self.seen_version(kind) {
@@ -132,7 +136,7 @@ impl View {
             known.ever_marked |= watched.ever_marked;
             known.failing = watched.failing;
         }
-        self.prune(&seen.set, &seen.pods, &mut memory);
+        self.prune(&seen, &mut memory);
         if let Some(vanished) = self.vanished.get_mut(&uid) {
             let kept = &memory.vanished;
             vanished.retain(|name, gone| {
@@ -144,7 +148,8 @@ impl View {
     }
 
     /// Memory is bounded by what is there, wanted, or listed by the status.
-    fn prune(&self, set: &SetFacts, pods: &BTreeMap<String, PodFacts>, memory: &mut Memory) {
+    fn prune(&self, seen: &Observed, memory: &mut Memory) {
+        let (set, pods) = (&seen.set, &seen.pods);
         let known = |name: &str| self.pods.get(&Key::new(&set.namespace, name));
         memory.deleted.retain(|name, uid| known(name).is_none_or(|pod| pod.uid.as_str() == uid));
         let namespace = self.pods.range(Key::first_of(&set.namespace)..);
@@ -154,7 +159,10 @@ impl View {
             .map(|(_, pod)| pod.uid.as_str())
             .collect();
         uids.extend(pods.values().map(|pod| pod.uid.as_str()));
-        memory.retain(&|name| known(name).is_some() || set.speaks_of(name), &|uid| uids.contains(uid));
+        let asked = !memory.found.is_empty() || !memory.attempts.is_empty();
+        let owed = if asked { seen.names_owed() } else { BTreeSet::new() };
+        let vms = |vm: &str| set.maps_to(vm) || owed.contains(vm);
+        memory.retain(&|name| known(name).is_some() || set.speaks_of(name), &|uid| uids.contains(uid), &vms);
     }
 
     /// What is kept about an object, for a dump.
@@ -218,6 +226,7 @@ impl View {
                 seen.pods.values().filter_map(|pod| pod.node.as_ref().map(|node| node.as_str())).collect();
             wanted.extend(seen.memory.vanished.values().filter_map(|gone| gone.node.as_deref()));
             wanted.extend(seen.set.status.node_names());
+            wanted.extend(seen.set.annotation(crate::core::contract::keys::ACCEPT_NODE_LOSS));
             let facts = |name: &str| self.nodes.get(name).map(|node| (name.to_owned(), *node));
             seen.nodes = Some(wanted.into_iter().filter_map(facts).collect());
         }

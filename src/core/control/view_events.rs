@@ -6,7 +6,8 @@ use super::view::View;
 use super::wake::{Key, Wake};
 use crate::core::api::hibernation::HibernationSpec;
 use crate::core::cocoonset::is_terminating;
-use crate::core::cocoonset::observed::{NamespaceSeen, NodeFacts, SetFacts};
+use crate::core::cocoonset::observed::{LivePod, NamespaceSeen, NodeFacts, SetFacts};
+use crate::core::contract::keys;
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Vanished, Watched};
 use crate::core::meta;
@@ -47,12 +48,31 @@ impl View {
     }
 
     fn list(&mut self, kind: Kind, items: Vec<Value>, woken: &mut Vec<Wake>) {
+        if kind == Kind::Pods && self.synced.contains(&kind) {
+            items.iter().for_each(|pod| self.doubt_unseen(pod));
+        }
         let present: BTreeSet<Key> = items.iter().map(Key::of).collect();
         for gone in self.keys_of(kind).into_iter().filter(|key| !present.contains(key)) {
             self.remove(kind, &gone, woken);
         }
         for object in &items {
             self.upsert(kind, object, Priority::Resync, woken);
+        }
+    }
+
+    /// A list that comes later than the first follows a gap: what a pod that moved meanwhile was in between, nobody saw,
+    /// so that its VM may have worked (decision R16).
+    fn doubt_unseen(&mut self, pod: &Value) {
+        let live = LivePod::of(pod);
+        let known = self.pods.get(&Key::of(pod));
+        if known.is_some_and(|known| {
+            known.uid.as_str() == live.uid && known.resource_version == meta::text(pod, "resourceVersion")
+        }) {
+            return;
+        }
+        let owner = live.owner.as_ref().and_then(|(_, _, uid)| self.memory.get_mut(uid));
+        if let Some(watched) = owner.and_then(|memory| memory.watched.get_mut(&live.uid)) {
+            watched.ever_ready = true;
         }
     }
 
@@ -244,8 +264,15 @@ impl View {
         let of_pods = self.pods.values().filter(|pod| pod.node.as_ref().is_some_and(|at| at.as_str() == node));
         let mut keys: BTreeSet<Key> =
             of_pods.filter_map(|pod| pod.owner_uid()).filter_map(|uid| self.uids.get(uid)).cloned().collect();
-        let listed = self.sets.iter().filter(|(_, set)| set.status.node_names().any(|at| at == node));
+        let names = |set: &SetFacts| {
+            set.status.node_names().any(|at| at == node) || set.annotation(keys::ACCEPT_NODE_LOSS) == Some(node)
+        };
+        let listed = self.sets.iter().filter(|(_, set)| names(set));
         keys.extend(listed.map(|(key, _)| key.clone()));
+        // An older CRD's status names no node: then only memory knows where a pod that is gone was (R18, R25).
+        let lost = |gone: &Vanished| gone.node.as_deref() == Some(node);
+        let vanished = self.vanished.iter().filter(|(_, pods)| pods.values().any(lost));
+        keys.extend(vanished.filter_map(|(uid, _)| self.uids.get(uid)).cloned());
         self.wake(keys, priority, woken);
     }
 

@@ -6,7 +6,7 @@ use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, Occupant, Seat};
 use crate::core::cocoonset::{rebuild, rollout, sitting};
 use crate::core::contract::names::Role;
-use crate::core::decision::{Finding, Verdict};
+use crate::core::decision::Verdict;
 use crate::core::pod::drift::{drift_of, must_recreate};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::template::{Boot, PodTemplate, wanted_main};
@@ -17,8 +17,6 @@ rules! {
     CREATE = "main/create";
     /// Wait for the main agent to be Ready: sub-agents fork from a live one.  (CS-M3)
     AWAIT_READY = "main/await-ready";
-    /// Create nothing while the spec names no image: such a pod can only fail.  (D-58)
-    NO_IMAGE = "main/no-image";
 }
 
 /// The seat of the main agent.
@@ -48,9 +46,6 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     let wanted = wanted(seen);
     match Occupant::of(seen, &seat) {
         Occupant::Here(pod) => here(seen, &seat, pod, &wanted),
-        Occupant::Nobody(_) if !seen.set.spec.can_create_agents() => {
-            Verdict::Act(vec![Finding::of(&NO_IMAGE, "the spec names no image").stop()])
-        }
         Occupant::Nobody(step) => Verdict::Act(vec![seat::fill(seen, &seat, step, &wanted, &CREATE)]),
     }
 }

@@ -1,5 +1,6 @@
-//! What did not read: said aloud, never fatal.
+//! What did not read: said aloud, and acted around as long as there is something left to go by.
 
+use crate::core::action::Change;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::budget;
 use crate::core::cocoonset::observed::Observed;
@@ -7,29 +8,52 @@ use crate::core::contract::names::{NameFit, Role, VmName, check_names};
 use crate::core::contract::rebuilds::Rebuilds;
 use crate::core::contract::records::Records;
 use crate::core::contract::{delete_names, keys};
-use crate::core::decision::{Finding, Verdict};
+use crate::core::decision::{Finding, Report, Verdict};
 use crate::core::oddity::{CLAMPED, CORRUPT_ANNOTATION, NAME_MISMATCH, NAME_TOO_LONG, Oddity};
 use crate::core::rule::Rule;
 use crate::rules;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 rules! {
     /// Say which part of the spec cannot be acted on, and act on the rest.  (D-24, D-58, D-71)
     INVALID_SPEC = "oddity/invalid-spec";
+    /// Create, replace and delete nothing while the spec names no image: such a pod can only fail, and a spec that is gone
+    /// is no wish to have no VM. Finalizer, stamp and deletion go on; an edit is the way out.  (D-58, R25)
+    NO_IMAGE = "oddity/no-image";
     /// Say that more was asked for than one set may create. Pods that exist within the spec's own count stay.  (D-34, R25)
     CLAMPED_SPEC = "oddity/clamped";
     /// Say which name is too long for a label, a pod or a host.  (D-33)
     LONG_NAME = "oddity/name-too-long";
     /// Say which annotation of ours cannot be read, and what it counts as meanwhile.  (D-18c, D-31, R21)
     CORRUPT = "oddity/corrupt-annotation";
+    /// Take the acceptance of a lost node off once the node is back. Without it the next loss, months later, would be
+    /// accepted beforehand, and its VMs made twice.  (D-78, R18)
+    LOSS_IS_OVER = "oddity/loss-is-over";
     /// Say which pod carries a VM name that is not its own. Nothing is decided in the registry under that name.  (D-32, R22)
     MISMATCH = "oddity/name-mismatch";
 }
 
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
-    let findings: Vec<Finding> = all(seen).into_iter().map(finding).collect();
+    let mut findings: Vec<Finding> = all(seen).into_iter().map(finding).chain(loss_is_over(seen)).collect();
+    if !seen.set.spec.can_create_agents() {
+        findings
+            .push(Finding::of(&NO_IMAGE, "the spec names no image: nothing is created, replaced or deleted").stop());
+        return Verdict::Rest { findings, report: Report::Keep };
+    }
     if findings.is_empty() { Verdict::pass("everything reads as it should") } else { Verdict::Act(findings) }
+}
+
+fn loss_is_over(seen: &Observed) -> Option<Finding> {
+    let node = seen.set.annotation(keys::ACCEPT_NODE_LOSS)?;
+    if !seen.nodes.as_ref()?.get(node)?.ready {
+        return None;
+    }
+    let off = Change::PatchObject {
+        annotations: BTreeMap::from([(keys::ACCEPT_NODE_LOSS.to_owned(), None)]),
+        resource_version: seen.set.resource_version.clone(),
+    };
+    Some(Finding::of(&LOSS_IS_OVER, format!("node {node} is back: its next loss is another")).change(off))
 }
 
 /// Annotations of ours that cannot be read: whatever else is done about a set, a person has to mend them.

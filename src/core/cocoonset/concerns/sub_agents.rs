@@ -47,7 +47,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
                 let wanted = wanted(seen, &seat.role);
                 sitting.push(Sitting::of(seat, pod, wanted));
             }
-            Occupant::Nobody(step) => missing.extend(fill(seen, &seat, step)),
+            Occupant::Nobody(step) => missing.push(fill(seen, &seat, step)),
         }
     }
     findings.extend(await_main(seen, &mut missing));
@@ -141,11 +141,8 @@ fn remember_strays(seen: &Observed) -> Option<Finding> {
     Some(Finding::of(&REMEMBER, "a VM that the spec no longer wants is gone").change(remember))
 }
 
-fn fill(seen: &Observed, seat: &Seat, step: Step<'_>) -> Option<Finding> {
-    if !seen.set.spec.can_create_agents() {
-        return None;
-    }
-    Some(seat::fill(seen, seat, step, &wanted(seen, &seat.role), &CREATE))
+fn fill(seen: &Observed, seat: &Seat, step: Step<'_>) -> Finding {
+    seat::fill(seen, seat, step, &wanted(seen, &seat.role), &CREATE)
 }
 
 /// Without a Ready main agent nothing is created or asked for; said once, not once for each slot.

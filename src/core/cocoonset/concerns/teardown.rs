@@ -3,8 +3,8 @@
 use super::sub_agents;
 use crate::core::action::{Change, Live, Question, Want};
 use crate::core::api::words::{SetPhase, SnapshotPolicy};
-use crate::core::cocoonset::answers;
 use crate::core::cocoonset::observed::{LivePod, Manifest, Observed};
+use crate::core::cocoonset::{answers, sitting};
 use crate::core::contract::keys;
 use crate::core::contract::names::{RoleWord, leaves_latest};
 use crate::core::decide::Gate;
@@ -97,7 +97,10 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         Step::Orphaned => rest(vec![remove_finalizer(seen, Finding::of(&ORPHAN, "its pods are to live on"))]),
         Step::Holding(pods) => rest(delete_pods(seen, &pods)),
         Step::Leaving(pods) => {
-            rest(vec![remember_late(seen), Some(await_pods(seen, &pods))].into_iter().flatten().collect())
+            let mut findings: Vec<Finding> = pods.iter().filter_map(|pod| sitting::node_trouble(seen, pod)).collect();
+            findings.extend(remember_late(seen));
+            findings.push(await_pods(seen, &pods));
+            rest(findings)
         }
         Step::Unlooked => rest(held_tags(seen).unwrap_or_else(|| vec![look_for_pods(seen)])),
         Step::Hidden(pods) => rest(vec![hidden_pods(seen, &pods)]),
