@@ -469,7 +469,12 @@ fn the_finalizer_goes_last_and_names_are_written_first() {
     let uid = surplus.pods["demo-1"].uid.to_string();
     let record = surplus.remember(&["vk-ns-demo-1".to_owned()].into()).expect("a write");
     let fine = vec![record, delete("demo-1", &uid)];
-    breaks("law/remember-first", &surplus, &surplus, fine, vec![delete("demo-1", &uid)]);
+    breaks("law/remember-first", &surplus, &surplus, fine.clone(), vec![delete("demo-1", &uid)]);
+    // One that only a live read shows has a name as well.
+    let mut hidden = surplus;
+    let pod = hidden.pods.remove("demo-1").expect("a pod");
+    hidden.live.pods = Fact::Known(vec![LivePod::of_facts(&pod)]);
+    breaks("law/remember-first", &hidden, &hidden, fine, vec![delete("demo-1", &uid)]);
 }
 
 #[test]
@@ -491,8 +496,16 @@ fn only_own_tags_go_and_only_when_just_seen() {
     let mut contested = good.clone();
     let rival =
         Rival { namespace: "n".to_owned(), name: "s".to_owned(), uid: "r".to_owned(), created: None, has_it: true };
-    contested.rivals = BTreeMap::from([(key.0.clone(), rival)]);
-    for bad in [alive, old, contested] {
+    contested.rivals = BTreeMap::from([(key.0.clone(), rival.clone())]);
+    // Neither has anything under the name: nobody knows whose tag it is.
+    let mut unclear = good.clone();
+    unclear.pods.clear();
+    unclear.set.status = Default::default();
+    unclear.rivals = BTreeMap::from([(key.0.clone(), Rival { has_it: false, ..rival })]);
+    let mut orphaned = good.clone();
+    let bare = json!({ "metadata": { "name": "demo-0", "namespace": "ns", "uid": "bare" } });
+    orphaned.live.pods = Fact::Known(vec![LivePod::of(&bare)]);
+    for bad in [alive, old, contested, unclear, orphaned] {
         breaks(law, &good, &bad, drop_tag("sha256:d"), drop_tag("sha256:d"));
     }
 }

@@ -258,9 +258,16 @@ fn two_sets_of_two_namespaces_share_no_vm_name() {
     let facts = cocoon_operator::core::cocoonset::observed::SetFacts::of(&younger);
     let mut pod = common::world::manifest(&facts, &Role::Main);
     pod["metadata"]["uid"] = json!("pod");
+    let woken = view.apply(Kind::Pods, Event::Applied(pod.clone()));
+    assert_eq!(keys_of(&woken), ["a-b/c", "a/b-c"], "a pod decides for both");
+    assert!(of(&view, &one).contains("Stop [seat/name-conflict]"), "{}", of(&view, &one));
+    // One that is on its way out counts as much: its VM may still be saved.
+    pod["metadata"]["deletionTimestamp"] = json!("2026-01-03T00:00:00Z");
     view.apply(Kind::Pods, Event::Applied(pod.clone()));
     assert!(of(&view, &one).contains("Stop [seat/name-conflict]"), "{}", of(&view, &one));
-    view.apply(Kind::Pods, Event::Deleted(pod));
+    let woken = view.apply(Kind::Pods, Event::Deleted(pod));
+    assert_eq!(keys_of(&woken), ["a-b/c", "a/b-c"], "and so does its end");
+    assert!(!of(&view, &one).contains("name-conflict"), "{}", of(&view, &one));
 
     // Whoever waited is woken when the other goes.
     let woken = view.apply(Kind::CocoonSets, Event::Deleted(set("a", "b-c", agents(0))));

@@ -110,6 +110,7 @@ pub const SILENT: &[&str] = &[
     "teardown/not-held",
     "teardown/await-pods",
     "teardown/tags-remain",
+    "teardown/contested-stays",
     "teardown/latest-stays",
     "namespace/terminating",
     "namespace/retry",

@@ -50,7 +50,7 @@ pub const LAWS: &[Law] = &[
     },
     Law {
         id: "law/own-tags-only",
-        text: "a tag is deleted only while the set is being deleted, under a name of its own formula that no other set has in use, right after it was seen",
+        text: "a tag is deleted only while the set is being deleted, under a name of its own formula that is no other set's or orphan's, right after it was seen",
         breaks: drops_tag_wrongly,
     },
     Law {
@@ -112,15 +112,16 @@ fn drops_tag_wrongly(seen: &Observed, _: &Decision, change: &Change) -> bool {
     let Change::DeleteSnapshot { vm, tag, digest } = change else { return false };
     let Some(snapshot) = seen.snapshots.get(&(vm.clone(), tag.clone())) else { return true };
     let same = snapshot.fact.known().and_then(Option::as_ref).is_some_and(|manifest| manifest.digest == *digest);
-    seen.set.deleting.is_none() || !seen.is_own_name(vm) || !snapshot.fresh || !same
+    let own = seen.is_own_name(vm) && !seen.orphans().contains_key(vm);
+    seen.set.deleting.is_none() || !own || !snapshot.fresh || !same
 }
 
 fn forgets_a_name(seen: &Observed, decision: &Decision, change: &Change) -> bool {
     let Change::DeletePod { pod, .. } = change else { return false };
-    let Some(vm) = seen.pods.get(pod).filter(|known| known.managed).and_then(|known| seen.vm_of(known)) else {
-        return false;
-    };
-    if !seen.is_own_name(&vm) || seen.set.maps_to(&vm) || seen.set.status.vm_names().any(|name| name == vm) {
+    let watched = seen.pods.get(pod).filter(|known| known.managed).and_then(|known| seen.vm_of(known));
+    let live = || seen.hidden_pods().find(|known| known.name == *pod).and_then(|known| known.vm.clone());
+    let Some(vm) = watched.or_else(live) else { return false };
+    if !seen.is_of_formula(&vm) || seen.set.maps_to(&vm) || seen.set.status.vm_names().any(|name| name == vm) {
         return false;
     }
     let lists = |names: &str| names.split(',').any(|name| name.trim() == vm);

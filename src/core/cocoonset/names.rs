@@ -1,9 +1,12 @@
 //! Which VM names a set answers for, and where each is written down.
 
-use super::observed::{Observed, SetFacts};
+use super::observed::{LivePod, Observed, SetFacts};
 use crate::core::action::Change;
 use crate::core::api::set_status::SetStatus;
-use crate::core::contract::names::{Role, VmName, agent_vm, canonical_slot, slot_of_vm};
+use crate::core::api::words::SetPhase;
+use crate::core::contract::names::{
+    Role, VmName, agent_vm, canonical_slot, is_of_set, slot_of_vm, successor_vm, vm_of_pod, vm_prefix,
+};
 use crate::core::contract::records::Records;
 use crate::core::contract::{delete_names, keys};
 use crate::core::pod::facts::PodFacts;
@@ -31,10 +34,36 @@ impl SetFacts {
     pub fn records(&self) -> Records {
         Records::read(self.annotations.get(keys::VM_RECORDS).map(String::as_str), &self.uid).0
     }
-    /// Whether the record says that this VM's state lives in the registry.
-    pub fn has_saved_state(&self, vm: &str) -> bool {
-        let records = self.records();
-        records.iter().any(|(key, _)| format!("vk-{}-{}-{key}", self.namespace, self.name) == vm)
+    /// Names of the VMs that the record speaks of.
+    pub fn vms_on_record(&self) -> impl Iterator<Item = String> {
+        let names: Vec<String> =
+            self.records().iter().map(|(key, _)| vm_prefix(&self.namespace, &self.name) + key).collect();
+        names.into_iter()
+    }
+    /// The annotation that says that VMs of the set are, or were about to be, without a pod.
+    pub fn hint(&self) -> Option<&'static str> {
+        let hints = [keys::HIBERNATED_ON_NODE, keys::SUSPENDED_ON_NODE, keys::SUSPENDING_SINCE];
+        hints.into_iter().find(|key| self.annotation(key).is_some())
+    }
+    /// Whether the set has state under this VM name that needs no pod (decision R23): by its record; by its status, where
+    /// the set is in a phase without pods or bears a hint of one; or while it is being deleted and had that VM.
+    pub fn holds(&self, vm: &str) -> bool {
+        self.vms_on_record().any(|name| name == vm)
+            || (self.status.vm_names().any(|name| name == vm) && self.may_have_no_pods())
+            || (self.deleting.is_some() && self.claims() > 0 && self.status.had_vm(vm))
+    }
+    fn may_have_no_pods(&self) -> bool {
+        let phase = match &self.status.phase {
+            Some(
+                SetPhase::Suspending
+                | SetPhase::Suspended
+                | SetPhase::Waking
+                | SetPhase::Migrating
+                | SetPhase::Unknown(_),
+            ) => true,
+            Some(SetPhase::Pending | SetPhase::Running | SetPhase::Scaling | SetPhase::Failed) | None => false,
+        };
+        phase || self.hint().is_some() || self.records().is_unreadable()
     }
     /// Whether the spec wants a pod of this name, or the status lists one.
     pub fn speaks_of(&self, pod: &str) -> bool {
@@ -57,6 +86,12 @@ impl SetFacts {
 }
 
 impl SetStatus {
+    /// Whether an entry says that there was a VM of this name.
+    pub fn had_vm(&self, vm: &str) -> bool {
+        let agents = self.agents.iter().map(|entry| (&entry.vm_name, &entry.vm_id));
+        let mut entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.vm_name, &entry.vm_id)));
+        entries.any(|(name, id)| name == vm && !id.is_empty())
+    }
     /// The node on which the VM of this pod was last seen, if it was seen to have one.
     pub fn last_node_of(&self, pod: &str) -> Option<String> {
         let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_id, &entry.node_name));
@@ -104,13 +139,36 @@ impl Observed {
         let mut names = self.set.recorded_names();
         names.extend(self.set.status.vm_names().map(str::to_owned));
         names.extend(self.pods.values().filter_map(|pod| self.vm_of(pod)));
-        names.retain(|name| self.is_own_name(name));
+        names.extend(self.hidden_pods().filter_map(|pod| pod.vm.clone()));
+        names.retain(|name| self.is_of_formula(name));
         names
     }
-    /// Whether the set's formula gives this name, and no other live set has it in use (D-29, D-31, decision R23).
+    /// Pods of ours that a live read showed, whatever the watch says.
+    pub fn hidden_pods(&self) -> impl Iterator<Item = &LivePod> {
+        self.live.pods.known().into_iter().flatten().filter(|pod| pod.is_controlled_by(&self.set.uid))
+    }
+    /// Whether the set's formula gives this name (D-31).
+    pub fn is_of_formula(&self, vm: &str) -> bool {
+        is_of_set(&self.set.namespace, &self.set.name, vm)
+    }
+    /// Whether the set has a pod or state under this VM name (decision R23).
+    pub fn has_it(&self, vm: &str) -> bool {
+        self.pods.values().any(|pod| self.vm_of(pod).as_deref() == Some(vm))
+            || self.hidden_pods().any(|pod| pod.vm.as_deref() == Some(vm))
+            || self.set.holds(vm)
+    }
+    /// Whether tags of this name are the set's to collect: its formula gives the name, and no other live set speaks of
+    /// it, or only this one has something under it (D-29, D-31, decision R23).
     pub fn is_own_name(&self, vm: &str) -> bool {
-        crate::core::contract::names::is_of_set(&self.set.namespace, &self.set.name, vm)
-            && self.rivals.get(vm).is_none_or(|rival| !rival.has_it)
+        self.is_of_formula(vm) && self.rivals.get(vm).is_none_or(|rival| !rival.has_it && self.has_it(vm))
+    }
+    /// Pods that live on under no owner, and the VM names that each may have (D-79, decision R19).
+    pub fn orphans(&self) -> BTreeMap<String, String> {
+        let live = self.strangers.values().chain(self.live.pods.known().into_iter().flatten());
+        let orphans = live.filter(|pod| pod.owner.is_none() && !pod.deleting);
+        let names =
+            |pod: &LivePod| [vm_of_pod(&self.set.namespace, &pod.name), successor_vm(&self.set.namespace, &pod.name)];
+        orphans.flat_map(|pod| names(pod).map(|vm| (vm.0, pod.name.clone()))).collect()
     }
     /// The slot in a VM name of this set.
     pub fn slot_in(&self, vm: &str) -> Option<u32> {

@@ -4,6 +4,7 @@ use crate::core::action::{Attempt, Subject};
 use crate::core::api::cocoonset::SetSpec;
 use crate::core::api::set_status::SetStatus;
 use crate::core::contract::keys;
+use crate::core::contract::names::accepted_vm;
 use crate::core::fact::Fact;
 use crate::core::memory::Memory;
 use crate::core::meta;
@@ -42,7 +43,7 @@ pub struct Observed {
     pub nodes: Option<BTreeMap<String, NodeFacts>>,
     /// Names of pods that a CocoonHibernation targets.
     pub hibernations: BTreeSet<String>,
-    /// Other live sets whose names map to a VM name of this one (D-29).
+    /// Other live sets with a claim to a VM name of this one, or a pod that bears it (D-29).
     pub rivals: BTreeMap<String, Rival>,
     /// What the registry said, by VM name and tag.
     pub snapshots: BTreeMap<(String, String), Snapshot>,
@@ -115,6 +116,8 @@ pub struct LivePod {
     pub labelled: Option<String>,
     /// Node it is bound to.
     pub node: Option<String>,
+    /// Its VM's name, where we manage the VM and this very pod may have the name (decision R22).
+    pub vm: Option<String>,
 }
 
 /// The namespace, as the watch shows it.
@@ -234,6 +237,7 @@ impl LivePod {
             deleting: meta::metadata(object).get("deletionTimestamp").is_some_and(Value::is_string),
             labelled: meta::map(object, "labels", keys::is_ours).remove(keys::NAME),
             node: object.pointer("/spec/nodeName").and_then(Value::as_str).map(str::to_owned),
+            vm: managed_vm(object),
         }
     }
     /// Whether the set with this uid controls it.
@@ -253,8 +257,16 @@ impl LivePod {
             deleting: pod.deleting,
             labelled: pod.labels.get(keys::NAME).cloned(),
             node: pod.node.as_ref().map(ToString::to_string),
+            vm: pod.accepted_vm_name().filter(|_| pod.managed).map(|name| name.0),
         }
     }
+}
+
+fn managed_vm(pod: &Value) -> Option<String> {
+    let annotations = meta::map(pod, "annotations", keys::is_ours);
+    let name =
+        annotations.get(keys::VM_NAME).filter(|_| annotations.get(keys::MANAGED).is_some_and(|is| is == "true"))?;
+    accepted_vm(&meta::text(pod, "namespace"), &meta::text(pod, "name"), name).map(|name| name.0)
 }
 
 impl NodeFacts {

@@ -165,7 +165,7 @@ fn found_lately(seen: &Observed, seat: &Seat) -> bool {
 
 /// Decision R23: whoever has the pod or saved state keeps the name, else the older.
 fn yields(seen: &Observed, seat: &Seat, rival: &Rival) -> bool {
-    let has_it = seen.pods.contains_key(&seat.pod) || seen.set.has_saved_state(&seat.vm);
+    let has_it = seen.pods.contains_key(&seat.pod) || seen.set.holds(&seat.vm);
     match (has_it, rival.has_it) {
         (true, _) => false,
         (false, true) => true,

@@ -221,7 +221,7 @@ fn node_name(seen: &Observed, pod: &PodFacts) -> String {
 
 /// Decision R7: a name leaves the status only when it is written down for teardown, or its pod is there again.
 fn is_owed(seen: &Observed, vm: &str) -> bool {
-    !vm.is_empty() && seen.is_own_name(vm) && !seen.set.recorded_names().contains(vm)
+    !vm.is_empty() && seen.is_of_formula(vm) && !seen.set.recorded_names().contains(vm)
 }
 
 /// The VM id of a pod that is gone stays while its VM may still run on a lost node (decision R18).

@@ -183,7 +183,8 @@ impl View {
             ("hibernations", self.hibernations.len()),
             ("namespaces", self.namespaces.len()),
             ("nodes", self.nodes.len()),
-            ("names", self.names.len()),
+            ("names", self.names.sizes().0),
+            ("pod_names", self.names.sizes().1),
             ("writes", self.writes.len()),
             ("uids", self.uids.len()),
             ("memory", self.memory.len()),
@@ -230,7 +231,8 @@ impl View {
             let facts = |name: &str| self.nodes.get(name).map(|node| (name.to_owned(), *node));
             seen.nodes = Some(wanted.into_iter().filter_map(facts).collect());
         }
-        seen.rivals = self.names.rivals(key, &self.sets, &self.pods);
+        let borne: Vec<String> = seen.pods.values().filter_map(|pod| seen.vm_of(pod)).collect();
+        seen.rivals = self.names.rivals(key, borne.iter().map(String::as_str), &self.sets, &self.uids);
     }
 
     pub(super) fn forget(&mut self, uid: &str) {

@@ -129,7 +129,14 @@ impl View {
         });
         let changed = known
             .is_none_or(|known| SetFacts { resource_version: set.resource_version.clone(), ..known.clone() } != set);
-        let renamed = known.is_none_or(|known| known.spec != set.spec || known.uid != set.uid);
+        // Whatever may give a right to a VM name, or end one.
+        let renamed = edited
+            || known.is_none_or(|known| {
+                known.spec != set.spec
+                    || known.uid != set.uid
+                    || known.status.phase != set.status.phase
+                    || known.status.vm_names().ne(set.status.vm_names())
+            });
         if let Some(uid) = known.map(|known| known.uid.clone()).filter(|_| !same_object) {
             self.forget(&uid);
             self.uids.remove(&uid);
@@ -173,6 +180,17 @@ impl View {
         if changed {
             self.wake_owner(&key.namespace, &pod, priority, woken);
         }
+        let reborn = self
+            .pods
+            .get(&key)
+            .is_none_or(|known| (&known.vm_name, known.owner_uid()) != (&pod.vm_name, pod.owner_uid()));
+        if reborn {
+            if let Some(known) = self.pods.get(&key) {
+                self.wake_rivals(known, woken);
+            }
+            self.names.insert_pod(&key, &pod);
+            self.wake_rivals(&pod, woken);
+        }
         self.pods.insert(key, pod);
     }
 
@@ -192,6 +210,8 @@ impl View {
             Kind::Pods => {
                 if let Some(pod) = self.pods.remove(key) {
                     self.note_vanished(&pod);
+                    self.names.remove_pod(key);
+                    self.wake_rivals(&pod, woken);
                     self.wake_owner(&key.namespace, &pod, Priority::Event, woken);
                 }
             }
@@ -242,6 +262,12 @@ impl View {
         let labelled = pod.labels.get(crate::core::contract::keys::NAME).map(|set| Key::new(namespace, set));
         let key = owner.or_else(|| labelled.filter(|key| self.sets.contains_key(key)));
         self.wake(key, priority, woken);
+    }
+
+    /// A pod that comes or goes under a shared VM name decides whose the name is (decision R23).
+    fn wake_rivals(&self, pod: &PodFacts, woken: &mut Vec<Wake>) {
+        let owner = pod.owner_uid().and_then(|uid| self.uids.get(uid));
+        self.wake(self.names.rivals_of_pod(pod, owner), Priority::Event, woken);
     }
 
     fn wake_namespace(&self, namespace: &str, priority: Priority, woken: &mut Vec<Wake>) {

@@ -41,10 +41,8 @@ fn reason(seen: &Observed) -> Option<String> {
     if let Some(pod) = seen.pods.values().find(|pod| pod.restore && !pod.ready) {
         return Some(format!("{} is being restored from a snapshot", pod.name));
     }
-    for key in [keys::HIBERNATED_ON_NODE, keys::SUSPENDED_ON_NODE, keys::SUSPENDING_SINCE] {
-        if set.annotation(key).is_some() {
-            return Some(format!("annotation {key} is set"));
-        }
+    if let Some(key) = set.hint() {
+        return Some(format!("annotation {key} is set"));
     }
     if set.records().is_unreadable() {
         return Some(format!("annotation {} cannot be read, and may say that VM state is saved", keys::VM_RECORDS));

@@ -99,7 +99,7 @@ fn scale_down(seen: &Observed) -> Vec<Finding> {
 /// (decision R8).
 pub fn delete_after_remembering(seen: &Observed, rule: &Rule, because: &str, pods: &[&PodFacts]) -> Vec<Finding> {
     let names: BTreeSet<String> =
-        pods.iter().filter_map(|pod| seen.vm_of(pod)).filter(|vm| seen.is_own_name(vm)).collect();
+        pods.iter().filter_map(|pod| seen.vm_of(pod)).filter(|vm| seen.is_of_formula(vm)).collect();
     let delete = |pod: &&PodFacts| {
         Finding::of(rule, because.to_owned()).change(Change::DeletePod {
             pod: pod.name.to_string(),
@@ -136,7 +136,7 @@ fn remember_strays(seen: &Observed) -> Option<Finding> {
     let wanted = seen.set.vm_names();
     let there: BTreeSet<String> = seen.pods.values().filter_map(|pod| seen.vm_of(pod)).collect();
     let listed = seen.set.status.vm_names().filter(|vm| !wanted.contains(*vm) && !there.contains(*vm));
-    let strays: BTreeSet<String> = listed.filter(|vm| seen.is_own_name(vm)).map(str::to_owned).collect();
+    let strays: BTreeSet<String> = listed.filter(|vm| seen.is_of_formula(vm)).map(str::to_owned).collect();
     let remember = seen.remember(&strays)?;
     Some(Finding::of(&REMEMBER, "a VM that the spec no longer wants is gone").change(remember))
 }

@@ -20,7 +20,8 @@ use std::time::Duration;
 rules! {
     /// Do nothing about a set that is being deleted and no longer bears our finalizer: it is not ours to hold.  (CS-D)
     NOT_HELD = "teardown/not-held";
-    /// Let go of a set whose pods are to live on: touch neither pods nor tags.  (D-79, R19)
+    /// Let go of a set whose pods are to live on: touch neither pods nor tags. Where only single pods live on under no
+    /// owner, their tags stay, and the rest goes as always.  (D-79, R19)
     ORPHAN = "teardown/orphan";
     /// Write down every VM name before the first pod goes: afterwards nobody knows whose tags to collect.  (CS-D2, R7, R8)
     REMEMBER = "teardown/remember";
@@ -40,6 +41,9 @@ rules! {
     /// Let go of a `latest` tag that the registry refuses to delete: it is kept on purpose elsewhere, and no VM is
     /// restored from it.  (D-08)
     LATEST_STAYS = "teardown/latest-stays";
+    /// Leave the tags of a name to which another live set has a claim as well, where only one of the two can have made
+    /// them and nobody can tell which. A tag too many is safer than another tenant's VM lost.  (D-29, R23)
+    CONTESTED_STAYS = "teardown/contested-stays";
     /// Let the set go.  (CS-D6, D-23, R9)
     REMOVE_FINALIZER = "teardown/remove-finalizer";
 }
@@ -65,7 +69,7 @@ impl<'a> Step<'a> {
         if seen.set.claims() == 0 {
             return Self::NotHeld;
         }
-        if is_orphaned(seen) {
+        if asks_for_orphans(seen) {
             return if seen.live.pods.known().is_some() { Self::Orphaned } else { Self::Unlooked };
         }
         let (leaving, holding): (Vec<_>, Vec<_>) = seen.pods.values().partition(|pod| pod.deleting);
@@ -75,8 +79,10 @@ impl<'a> Step<'a> {
         if !leaving.is_empty() {
             return Self::Leaving(leaving);
         }
-        let Some(live) = seen.live.pods.known() else { return Self::Unlooked };
-        let hidden: Vec<_> = live.iter().filter(|pod| pod.is_controlled_by(&seen.set.uid)).collect();
+        if seen.live.pods.known().is_none() {
+            return Self::Unlooked;
+        }
+        let hidden: Vec<_> = seen.hidden_pods().collect();
         if !hidden.is_empty() {
             return Self::Hidden(hidden);
         }
@@ -103,22 +109,49 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
             rest(findings)
         }
         Step::Unlooked => rest(held_tags(seen).unwrap_or_else(|| vec![look_for_pods(seen)])),
-        Step::Hidden(pods) => rest(vec![hidden_pods(seen, &pods)]),
+        Step::Hidden(pods) => rest(hidden_pods(seen, &pods)),
         Step::Collecting(tags) => rest(collect(seen, &tags)),
-        Step::Clean => rest(vec![remove_finalizer(
-            seen,
-            Finding::of(&REMOVE_FINALIZER, "no pod of ours is left, and no tag is owed"),
-        )]),
+        Step::Clean => rest(let_go(seen, "no pod of ours is left, and no tag is owed")),
     }
 }
 
-/// Decision R19: the orphan finalizer, or a pod of the set's formula that lives under no owner.
-fn is_orphaned(seen: &Observed) -> bool {
-    let orphans =
-        |pod: &LivePod| pod.owner.is_none() && !pod.deleting && pod.labelled.as_deref() == Some(seen.set.name.as_str());
+/// Decision R19: while its owner references are being taken off, no pod of the set is to go.
+fn asks_for_orphans(seen: &Observed) -> bool {
     seen.set.finalizers.iter().flatten().any(|finalizer| finalizer == "orphan")
-        || seen.strangers.values().any(orphans)
-        || seen.live.pods.known().is_some_and(|pods| pods.iter().any(orphans))
+}
+
+/// The end, and whose tags stay behind: the event is all that tells people, once the set is gone.
+fn let_go(seen: &Observed, because: &'static str) -> Vec<Finding> {
+    let done = remove_finalizer(seen, Finding::of(&REMOVE_FINALIZER, because));
+    let is_held = done.wants.iter().any(|want| answers::gate(seen, want) != Gate::Open);
+    let stays = orphans_stay(seen).into_iter().chain(contested_stay(seen)).filter(|_| !is_held);
+    stays.chain([done]).collect()
+}
+
+/// Pods that the set would answer for, had they an owner.
+fn orphans_stay(seen: &Observed) -> Option<Finding> {
+    let names = names_due(seen);
+    let due = seen.orphans().into_iter().filter(|(vm, _)| names.contains(vm));
+    let pods: BTreeSet<String> = due.map(|(_, pod)| pod).collect();
+    let listed: Vec<&str> = pods.iter().take(5).map(String::as_str).collect();
+    let message = format!("{} pods live on without an owner ({}): their tags are left", pods.len(), listed.join(", "));
+    (!pods.is_empty()).then(|| Finding::of(&ORPHAN, message.clone()).announce(false, "Orphaned", message))
+}
+
+/// Names that both sets had, or neither has now: what is plainly the other's needs no word.
+fn contested_stay(seen: &Observed) -> Vec<Finding> {
+    let due = names_due(seen);
+    let contested = due.iter().filter_map(|vm| Some((vm, seen.rivals.get(vm)?)));
+    let unclear = contested.filter(|(vm, rival)| !seen.is_own_name(vm) && seen.has_it(vm) == rival.has_it);
+    let stays = unclear.map(|(vm, rival)| {
+        let message = format!("tags of {vm} are left: CocoonSet {}/{} has the name too", rival.namespace, rival.name);
+        Finding::of(&CONTESTED_STAYS, message.clone()).trouble("NameConflict", message.clone()).announce(
+            true,
+            "NameConflict",
+            message,
+        )
+    });
+    stays.collect()
 }
 
 fn delete_pods(seen: &Observed, pods: &[&PodFacts]) -> Vec<Finding> {
@@ -155,31 +188,39 @@ fn look_for_pods(seen: &Observed) -> Finding {
 }
 
 /// Pods of ours that only the live read shows: their labels were edited, or the watch lags.
-fn hidden_pods(seen: &Observed, pods: &[&LivePod]) -> Finding {
+fn hidden_pods(seen: &Observed, pods: &[&LivePod]) -> Vec<Finding> {
     let because = format!("{} pods of ours are not in the watch", pods.len());
-    let mut finding = Finding::of(&DELETE_PODS, because);
-    for pod in pods.iter().filter(|pod| !pod.deleting && !was_deleted(seen, pod)) {
-        finding = finding.change(Change::DeletePod {
+    let holding: Vec<_> = pods.iter().filter(|pod| !pod.deleting && !was_deleted(seen, pod)).collect();
+    if holding.is_empty() {
+        let finding = Finding::of(&AWAIT_PODS, "pods that the watch does not show are still terminating")
+            .wait("the pods to be gone", Some(Duration::from_secs(5)));
+        return remember_late(seen).into_iter().chain([finding]).collect();
+    }
+    let delete = |pod: &&&LivePod| {
+        Finding::of(&DELETE_PODS, because.clone()).change(Change::DeletePod {
             pod: pod.name.clone(),
             uid: pod.uid.clone(),
             resource_version: Some(pod.resource_version.clone()),
-        });
-    }
-    if finding.wants.is_empty() {
-        return Finding::of(&AWAIT_PODS, "pods that the watch does not show are still terminating")
-            .wait("the pods to be gone", Some(Duration::from_secs(5)));
-    }
-    finding
+        })
+    };
+    sub_agents::after_remembering(seen, remember_late(seen), holding.iter().map(delete))
 }
 
 fn was_deleted(seen: &Observed, pod: &LivePod) -> bool {
     seen.memory.deleted.get(&pod.name) == Some(&pod.uid)
 }
 
+/// Names whose tags would be collected, were the set alone in the world.
+fn names_due(seen: &Observed) -> BTreeSet<String> {
+    let mut names = seen.names_owed();
+    names.extend(seen.set.vm_names());
+    names
+}
+
 /// Tags that are owed and not known to be gone.
 fn tags_owed(seen: &Observed) -> BTreeSet<(String, &'static str)> {
-    let mut names = seen.names_owed();
-    names.extend(seen.set.vm_names().into_iter().filter(|name| seen.is_own_name(name)));
+    let orphans = seen.orphans();
+    let names = names_due(seen).into_iter().filter(|name| seen.is_own_name(name) && !orphans.contains_key(name));
     let mut tags = BTreeSet::new();
     for name in names {
         let drop_latest = drops_latest(seen, &name);
@@ -223,8 +264,7 @@ fn collect(seen: &Observed, tags: &BTreeSet<(String, &'static str)>) -> Vec<Find
         }
     }
     if kept.is_empty() {
-        let because = "no pod of ours is left, and no tag is owed that can be collected";
-        findings.push(remove_finalizer(seen, Finding::of(&REMOVE_FINALIZER, because)));
+        findings.extend(let_go(seen, "no pod of ours is left, and no tag is owed that can be collected"));
     } else if let Some(trouble) = remaining(seen, &kept) {
         findings.push(trouble);
     }
@@ -263,7 +303,7 @@ fn held_tags(seen: &Observed) -> Option<Vec<Finding>> {
         });
         findings.push(held?);
     }
-    if is_orphaned(seen) || findings.is_empty() {
+    if asks_for_orphans(seen) || findings.is_empty() {
         return None;
     }
     findings.extend(remaining(seen, &tags.iter().map(|(vm, tag)| format!("{vm}:{tag}")).collect()));
