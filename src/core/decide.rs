@@ -1,6 +1,6 @@
 //! The one judgement: ask each concern in turn, hold back what must wait, merge, and let the status follow.
 
-use super::action::{Action, Attempt, Change, Question, Subject, Wait, Want};
+use super::action::{Action, Attempt, Change, Live, Question, Subject, Wait, Want};
 use super::contract::joined::joined;
 use super::decision::{Decision, Entry, Finding, Report, Trouble, Verdict};
 use super::outcome::Outcome;
@@ -154,10 +154,7 @@ fn plan(trace: &[Entry]) -> Vec<Action> {
     for entry in trace {
         let Entry::Spoke(finding) = entry else { continue };
         for want in &finding.wants {
-            // One that is asked about is to be replaced: a patch would only move the version that its delete rests on.
-            if let Want::Change(Change::DeletePod { pod, .. } | Change::CreatePod { pod, dry_run: true, .. }) = want {
-                deleted.insert(pod);
-            }
+            deleted.extend(unpatched(want).map(String::as_str));
             let same = Same::of(want);
             let earlier = same.as_ref().and_then(|same| known.get(same)).and_then(|at| actions.get_mut(*at));
             if let Some(earlier) = earlier {
@@ -221,6 +218,16 @@ fn merge(into: &mut Want, want: &Want) {
             let value = if let Some(earlier) = earlier { joined(key, earlier, value.clone()) } else { value.clone() };
             annotations.insert(key.clone(), value);
         }
+    }
+}
+
+/// A pod that no patch of the same plan is sent for: it goes; or it is asked about because it is to be replaced, and a
+/// patch would only move the version that its delete rests on; or it is looked at, and the look comes first.
+fn unpatched(want: &Want) -> Option<&String> {
+    match want {
+        Want::Change(Change::DeletePod { pod, .. } | Change::CreatePod { pod, dry_run: true, .. })
+        | Want::Ask(Question::ReadLive(Live::Pod(pod))) => Some(pod),
+        Want::Change(_) | Want::Ask(_) | Want::Announce(_) | Want::Wait(_) => None,
     }
 }
 
