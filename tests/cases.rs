@@ -48,6 +48,18 @@ fn always(
 }
 
 #[test]
+fn no_pod_is_touched_while_the_spec_does_not_say_what_to_run() {
+    for spec in [json!(null), json!("text"), json!({}), json!({ "agent": [1] }), json!({ "agent": { "image": "" } })] {
+        let mut stage = settled(agents(2));
+        stage.world.edit(|set| set["spec"] = spec.clone());
+        stage.drive(Duration::from_secs(60), &mut plainly);
+        let touched = [ActionKind::CreatePod, ActionKind::DeletePod].map(|action| count(&stage, action));
+        assert_eq!(touched, [0, 0], "{spec} (D-58)");
+        assert_eq!(stage.world.pods.len(), 3, "{spec}");
+    }
+}
+
+#[test]
 fn two_seats_that_fail_at_once_are_both_charged() {
     let mut stage = settled(agents(2));
     stage.world.set_state("demo-1", State::Failed);
