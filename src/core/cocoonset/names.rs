@@ -65,16 +65,17 @@ impl SetFacts {
         };
         phase || self.hint().is_some() || self.records().is_unreadable()
     }
-    /// Whether the spec wants a pod of this name, or the status lists one.
-    pub fn speaks_of(&self, pod: &str) -> bool {
+    /// Whether the spec wants a pod of this name.
+    pub fn wants_pod(&self, pod: &str) -> bool {
         let suffix = pod.strip_prefix(self.name.as_str()).and_then(|rest| rest.strip_prefix('-'));
-        let wanted = suffix.is_some_and(|suffix| {
+        suffix.is_some_and(|suffix| {
             self.spec.lists_toolbox(suffix)
                 || canonical_slot(suffix).is_some_and(|slot| slot <= self.spec.agent.replicas_clamped)
-        });
-        wanted
-            || self.status.agents.iter().any(|entry| entry.pod_name == pod)
-            || self.status.toolboxes.iter().any(|entry| entry.pod_name == pod)
+        })
+    }
+    /// Whether the spec wants a pod of this name, or the status lists one.
+    pub fn speaks_of(&self, pod: &str) -> bool {
+        self.wants_pod(pod) || self.status.pod_names().any(|name| name == pod)
     }
     /// Names in `delete-vm-names`, those of the set's own formula only (D-31).
     pub fn recorded_names(&self) -> BTreeSet<String> {
@@ -86,6 +87,11 @@ impl SetFacts {
 }
 
 impl SetStatus {
+    /// Every pod that an entry names.
+    pub fn pod_names(&self) -> impl Iterator<Item = &str> {
+        let agents = self.agents.iter().map(|entry| entry.pod_name.as_str());
+        agents.chain(self.toolboxes.iter().map(|entry| entry.pod_name.as_str())).filter(|name| !name.is_empty())
+    }
     /// Whether an entry says that there was a VM of this name.
     pub fn had_vm(&self, vm: &str) -> bool {
         let agents = self.agents.iter().map(|entry| (&entry.vm_name, &entry.vm_id));

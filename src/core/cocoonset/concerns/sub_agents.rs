@@ -1,11 +1,11 @@
 //! Sub-agents, slot by slot: extra, missing, failed, drifted.
 
 use super::main_agent;
-use crate::core::action::{ActionKind, Attempt, Change, Want};
+use crate::core::action::{ActionKind, Attempt, Change, Live, Question, Want};
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::answers;
 use crate::core::cocoonset::observed::Observed;
-use crate::core::cocoonset::seat::{self, Occupant, Seat, Step};
+use crate::core::cocoonset::seat::{self, LOOK_FOR_VANISHED, Occupant, Seat, Step};
 use crate::core::cocoonset::sitting::{self, Sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
 use crate::core::control::pass::WIDTH_MAX;
@@ -39,6 +39,7 @@ rules! {
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     let mut findings: Vec<Finding> = scale_down(seen);
     findings.extend(remember_strays(seen));
+    findings.extend(look_for_strays(seen));
     let mut missing = Vec::new();
     let mut sitting = Vec::new();
     for seat in seats(seen) {
@@ -139,6 +140,26 @@ fn remember_strays(seen: &Observed) -> Option<Finding> {
     let strays: BTreeSet<String> = listed.filter(|vm| seen.is_of_formula(vm)).map(str::to_owned).collect();
     let remember = seen.remember(&strays)?;
     Some(Finding::of(&REMEMBER, "a VM that the spec no longer wants is gone").change(remember))
+}
+
+/// Pods that the spec no longer wants and that left the watch without our delete: one that only lost its label would
+/// run for ever (decision R26).
+fn look_for_strays(seen: &Observed) -> Option<Finding> {
+    let unlooked = |name: &&str| {
+        !seen.set.wants_pod(name)
+            && !seen.pods.contains_key(*name)
+            && !seen.memory.deleted.contains_key(*name)
+            && !seen.memory.foreign.contains_key(*name)
+            && seen.live.pod.get(*name).is_none_or(|fact| fact.known().is_none())
+    };
+    let vanished = seen.memory.vanished.iter().filter(|(_, gone)| !gone.confirmed).map(|(name, _)| name.as_str());
+    let confirmed = |name: &&str| seen.memory.vanished.get(*name).is_some_and(|gone| gone.confirmed);
+    let listed = seen.set.status.pod_names().filter(|name| !confirmed(name));
+    let names: BTreeSet<&str> = vanished.chain(listed).filter(unlooked).collect();
+    let first = names.first()?;
+    let finding =
+        Finding::of(&LOOK_FOR_VANISHED, format!("{first} is not wanted, and left the watch without our delete"));
+    Some(names.iter().fold(finding, |finding, name| finding.ask(Question::ReadLive(Live::Pod((*name).to_owned())))))
 }
 
 fn fill(seen: &Observed, seat: &Seat, step: Step<'_>) -> Finding {
