@@ -27,6 +27,10 @@ const REFUSED_AGAIN: Duration = Duration::from_secs(300);
 const TOO_SHORT: Duration = Duration::from_secs(1);
 /// Broken streams in a row after which the version that the watch resumes from is no longer trusted.
 const BROKEN_MOST: u32 = 3;
+/// Watches in a row that brought nothing, not even a bookmark, after which a list is made: a server that was restored to
+/// an earlier state holds open in silence, or ends, a watch of a version that it has not reached.
+const SILENT_MOST: u32 = 2;
+const ENDED_AT_ONCE: &str = "the watch ended within a second";
 
 /// Keeps one kind listed and watched. A panic on what was read starts it over, like any other failure.
 pub async fn keep(shell: &Shell, kind: Kind) {
@@ -40,7 +44,7 @@ pub async fn keep(shell: &Shell, kind: Kind) {
 }
 
 async fn supervise(shell: &Shell, kind: Kind) -> Infallible {
-    let mut supervisor = Supervisor { shell, kind, failures: 0, expired: 0, said: None };
+    let mut supervisor = Supervisor { shell, kind, failures: 0, expired: 0, silent: 0, said: None };
     loop {
         match supervisor.list().await {
             Ok(version) => supervisor.follow(version).await,
@@ -75,6 +79,8 @@ struct Supervisor<'a> {
     failures: u32,
     /// Watches in a row that were too old before they showed anything.
     expired: u32,
+    /// Watches in a row that brought nothing.
+    silent: u32,
     /// The class that was last complained of, so that it is said once.
     said: Option<Class>,
 }
@@ -125,8 +131,13 @@ impl Supervisor<'_> {
     /// Watches from this version on, again and again, until only a new list helps.
     async fn follow(&mut self, mut version: String) {
         let mut broken = 0;
+        self.silent = 0;
         loop {
             match self.watch(version.clone()).await {
+                Over::Resume(_) if self.silent >= SILENT_MOST => {
+                    debug!(kind = self.kind.resource(), %version, "silent for long: listed anew");
+                    return;
+                }
                 Over::Resume(from) => {
                     broken = 0;
                     version = from;
@@ -135,7 +146,7 @@ impl Supervisor<'_> {
                     broken = if from == version && outcome.class == Class::Malformed { broken + 1 } else { 0 };
                     version = from;
                     self.failed(&outcome).await;
-                    if outcome.class == Class::RbacDenied || broken >= BROKEN_MOST {
+                    if outcome.class == Class::RbacDenied || broken >= BROKEN_MOST || self.silent >= SILENT_MOST {
                         return;
                     }
                 }
@@ -176,13 +187,12 @@ impl Supervisor<'_> {
         };
         self.shell.health.heard(self.kind);
         let mut at = version;
+        self.silent = self.silent.saturating_add(1);
         let read = tokio::time::timeout(open_for.saturating_add(GRACE), self.read(&mut lines, &mut at)).await;
         let lasted = self.shell.clock.since_start().saturating_sub(opened);
         match read {
             Ok(Some(outcome)) => self.refused(at, outcome),
-            Ok(None) if lasted < TOO_SHORT => {
-                Over::Failed(at, Outcome::of(Class::Unavailable).saying("the watch ended within a second"))
-            }
+            Ok(None) if lasted < TOO_SHORT => Over::Failed(at, Outcome::of(Class::Unavailable).saying(ENDED_AT_ONCE)),
             Ok(None) => {
                 self.well();
                 self.expired = 0;
@@ -214,6 +224,7 @@ impl Supervisor<'_> {
                     return Some(Outcome::of(Class::Unavailable).saying("the watch's connection broke"));
                 }
             };
+            self.silent = 0;
             let Ok(event) = serde_json::from_slice::<Value>(&line) else {
                 self.shell.metrics.odd_line(self.kind.resource());
                 return Some(Outcome::of(Class::Malformed).saying("a watch event that is no JSON"));

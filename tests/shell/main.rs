@@ -177,6 +177,26 @@ async fn readiness_follows_the_watches() {
     until("ready again", || operator.shell.unready().is_empty()).await;
 }
 
+/// A server that was restored to an earlier state knows none of the versions that are watched: it is listed anew.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_starts_over_is_listed_anew() {
+    let cluster = Cluster::new();
+    let operator = cluster.operator(registry(&cluster));
+    for name in ["a", "b", "c"] {
+        cluster.create_set(name, spec(1));
+    }
+    until("all run", || ["a", "b", "c"].iter().all(|name| cluster.phase(name) == "Running")).await;
+    cluster.served.with(|world| {
+        let mut fresh = cocoon_operator::sim::world::World::new(world.now());
+        fresh.store.add_namespace("ns");
+        fresh.add_node(cocoon_operator::sim::node::NodeSpec::named("node-a"));
+        *world = fresh;
+    });
+    cluster.create_set("demo", spec(0));
+    until("Running on the new server", || cluster.phase("demo") == "Running").await;
+    assert_eq!(operator.errors(), 0);
+}
+
 /// A watch that is too old lists again, and sees what it missed.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_too_old_starts_over() {
