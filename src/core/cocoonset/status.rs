@@ -65,9 +65,23 @@ fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
     let told = condition::find(&status.conditions, "Degraded").is_some_and(Condition::is_true);
     // That nothing is wrong at this generation either is not worth a write.
     if told || degraded.is_true() {
-        status.conditions = condition::merge(&status.conditions, vec![degraded], &stamp(seen));
+        let mut ours = vec![degraded];
+        if seen.set.deleting.is_some() {
+            status.observed_generation = seen.set.generation;
+            ours.extend(terminating(seen.set.generation));
+        }
+        status.conditions = condition::merge(&status.conditions, ours, &stamp(seen));
     }
     status
+}
+
+/// A deletion that is held up is neither ready nor at rest. One that is not is over too soon to be worth a write.
+fn terminating(generation: i64) -> [Condition; 2] {
+    let message = "the set is being deleted";
+    [
+        Condition::new("Ready", false, "Terminating", message, generation),
+        Condition::new("Progressing", true, "Terminating", message, generation),
+    ]
 }
 
 fn whole(seen: &Observed, phase: SetPhase, troubles: &[Trouble]) -> SetStatus {
