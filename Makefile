@@ -3,6 +3,7 @@
 CARGO ?= cargo
 BIN := $(CARGO) run --quiet --bin cocoon-operator --
 DEMO ?= examples/demo.yaml
+PLANE := .cache/control-plane/bin
 
 # `crds` prints one document after another, each begun by a line of three dashes; a file each, named GROUP_PLURAL.yaml.
 SPLIT := awk -v dir="$$out" '/^---$$/ { doc = ""; file = "" } { doc = doc $$0 "\n" } \
@@ -11,10 +12,10 @@ SPLIT := awk -v dir="$$out" '/^---$$/ { doc = ""; file = "" } { doc = doc $$0 "\
   file != "" { print > file }'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check fmt test run golden crds docs generated bench mutants ci
+.PHONY: help setup check fmt test test-live control-plane kubectl run golden crds docs generated bench mutants ci
 
 help: ## Show this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what the other targets need, where it is missing
 	@command -v $(CARGO) >/dev/null || { \
@@ -34,6 +35,16 @@ fmt: setup ## Format the code
 
 test: setup ## Run every test
 	$(CARGO) test --locked
+
+test-live: setup ## Run the tests against a real control plane (built once, with Go, where KUBEBUILDER_ASSETS names none)
+	@[ -n "$$KUBEBUILDER_ASSETS" ] || $(MAKE) --no-print-directory control-plane
+	$(CARGO) test --locked --features live --test live
+
+control-plane: ## Build etcd, API server, controller manager, scheduler and kubectl
+	@tests/control-plane/build.sh $(PLANE)
+
+kubectl: ## Build kubectl alone
+	@tests/control-plane/build.sh $(PLANE) kubectl
 
 run: setup ## Start the sandbox with the demo set and keep it running until Ctrl-C
 	$(CARGO) run --locked --bin cocoon-operator -- sandbox -f $(DEMO)
