@@ -1,18 +1,19 @@
 //! What people, nodes and faults do to the cluster in a story.
 
+use super::realm::Realm;
 use super::requests;
 use super::setting::{self, Cast, done};
 use super::steps::{Fault, Overtake, Refuse, Refuser, RegistryEvent, Step};
 use crate::core::wire::Verb;
 use crate::sim::faults::{Fault as WireFault, Pattern, What, answer};
 use crate::sim::node::{Effect, Injection, Step as NodeStep};
-use crate::sim::registry::{Behaviour, Mood};
+use crate::sim::registry::{Behaviour, Mood, Registry};
 use crate::sim::store::{Match, Refusal, Rule};
-use crate::sim::world::{OPERATOR, World};
+use crate::sim::world::OPERATOR;
 use std::time::Duration;
 
 /// Does what this step says to the cluster. Steps about time and the operator are not its business.
-pub fn change(world: &mut World, cast: &Cast, step: &Step) -> Result<(), String> {
+pub fn change(world: &mut impl Realm, cast: &Cast, step: &Step) -> Result<(), String> {
     match step {
         Step::Apply(set) => setting::create_set(world, &cast.namespace, set),
         Step::Edit(edit) => done(world, requests::edit(cast, edit)),
@@ -28,24 +29,24 @@ pub fn change(world: &mut World, cast: &Cast, step: &Step) -> Result<(), String>
                 let effect = Effect::Fails("the guest does not come up".to_owned());
                 let injection =
                     Injection { remaining: fails.times, ..Injection::new(step, effect).for_pod(&fails.pod) };
-                world.nodes.inject(injection);
+                world.nodes().inject(injection);
             }
             Ok(())
         }
         Step::Registry(event) => registry(world, event),
         Step::Quota(hard) => setting::set_quota(world, &cast.namespace, hard),
         Step::Refuse(refuse) => {
-            world.store.add_rule(rule(refuse));
+            world.refuse(rule(refuse));
             Ok(())
         }
         Step::Allow => {
-            world.store.clear_rules();
+            world.allow();
             Ok(())
         }
         Step::Fault(fault) => self::fault(world, fault),
         Step::Overtake(overtake) => self::overtake(world, cast, overtake),
         Step::CreateNamespace => {
-            world.store.add_namespace(&cast.namespace);
+            world.add_namespace(&cast.namespace);
             Ok(())
         }
         Step::Settle
@@ -59,18 +60,18 @@ pub fn change(world: &mut World, cast: &Cast, step: &Step) -> Result<(), String>
     }
 }
 
-fn registry(world: &mut World, event: &RegistryEvent) -> Result<(), String> {
+fn registry(world: &mut impl Realm, event: &RegistryEvent) -> Result<(), String> {
     if let Some(tag) = &event.put {
         setting::put_tag(world, tag)?;
     }
     if let Some(tag) = &event.delete {
         let (vm, tag) = tag.rsplit_once(':').ok_or("vm:tag is expected")?;
-        world.registry.drop_tag(vm, tag);
+        world.registry(|registry| registry.drop_tag(vm, tag));
     }
     for (on, does) in [(event.down, Behaviour::Reset), (event.denied, Behaviour::DENIED)] {
         match on {
-            Some(true) => world.registry.behave(Mood::always(does)),
-            Some(false) => world.registry.recover(),
+            Some(true) => world.registry(|registry| registry.behave(Mood::always(does))),
+            Some(false) => world.registry(Registry::recover),
             None => {}
         }
     }
@@ -126,7 +127,7 @@ fn pattern(verb: Verb, kind: &Option<String>, name: &Option<String>) -> Pattern 
     Pattern { user: Some(OPERATOR.to_owned()), verb: Some(verb), kind: kind.clone(), name: name.clone() }
 }
 
-fn fault(world: &mut World, fault: &Fault) -> Result<(), String> {
+fn fault(world: &mut impl Realm, fault: &Fault) -> Result<(), String> {
     let verb = verb(&fault.verb)?;
     let what = match fault.answer.as_str() {
         "timeout-before" => What::TimeoutBefore,
@@ -142,11 +143,12 @@ fn fault(world: &mut World, fault: &Fault) -> Result<(), String> {
         }
     };
     let matches = pattern(verb, &fault.resource, &fault.name);
-    world.faults.add(WireFault::new(matches, what).nth(fault.nth.into()).times(fault.times.into()));
+    let fault = WireFault::new(matches, what).nth(fault.nth.into()).times(fault.times.into());
+    world.faults(|faults| faults.add(fault));
     Ok(())
 }
 
-fn overtake(world: &mut World, cast: &Cast, overtake: &Overtake) -> Result<(), String> {
+fn overtake(world: &mut impl Realm, cast: &Cast, overtake: &Overtake) -> Result<(), String> {
     let request = match (&overtake.patch, &overtake.annotate, &overtake.delete) {
         (Some(patch), None, None) => requests::patch(cast, patch),
         (None, Some(annotate), None) => requests::annotate(cast, annotate)?,
@@ -155,6 +157,7 @@ fn overtake(world: &mut World, cast: &Cast, overtake: &Overtake) -> Result<(), S
     };
     let matches = pattern(verb(&overtake.verb)?, &overtake.resource, &overtake.name);
     let what = What::Overtaken(Box::new(request));
-    world.faults.add(WireFault::new(matches, what).nth(overtake.nth.into()).times(overtake.times.into()));
+    let fault = WireFault::new(matches, what).nth(overtake.nth.into()).times(overtake.times.into());
+    world.faults(|faults| faults.add(fault));
     Ok(())
 }

@@ -2,17 +2,19 @@
 
 use super::claim_forms::{Claim, Form};
 use super::happenings::{Counts, Happening, PassEnd, fits};
+use super::realm::Realm;
 use super::setting::Cast;
 use crate::core::contract::keys;
 use crate::core::control::wake::Key;
 use crate::core::meta;
-use crate::sim::world::World;
 use serde_json::Value;
 
 /// What claims are held against.
-pub struct Ground<'a> {
+pub struct Ground<'a, R> {
     /// The cluster in the end.
-    pub world: &'a World,
+    pub world: &'a R,
+    /// The tags in the registry in the end.
+    pub tags: Vec<String>,
     /// Who the story is about.
     pub cast: &'a Cast,
     /// Everything that happened.
@@ -21,7 +23,7 @@ pub struct Ground<'a> {
 
 const SETS: &str = "cocoonsets.cocoonset.cocoonstack.io";
 
-impl Ground<'_> {
+impl<R: Realm> Ground<'_, R> {
     /// Whether it holds; if not, what is so instead.
     pub fn check(&self, claim: &Claim) -> Result<(), String> {
         let found = self.found(claim)?;
@@ -48,10 +50,10 @@ impl Ground<'_> {
             | Form::PodReplaced
             | Form::PodKept => Ok(self.of_pod(claim)),
             Form::Pods => Ok(list(self.pods(claim).map(|pod| meta::text(pod, "name")))),
-            Form::TagsLeft => Ok(self.tags().len().to_string()),
-            Form::Tags => Ok(list(self.tags().into_iter())),
+            Form::TagsLeft => Ok(self.tags.len().to_string()),
+            Form::Tags => Ok(list(self.tags.iter().cloned())),
             Form::NamespaceGone => {
-                Ok(is(self.world.store.get("namespaces", "", &self.key(claim).namespace).is_none(), "it is there"))
+                Ok(is(self.world.get("namespaces", "", &self.key(claim).namespace).is_none(), "it is there"))
             }
             Form::RefusedCreates
             | Form::RefusedCreatesMost
@@ -80,14 +82,11 @@ impl Ground<'_> {
     }
     fn set(&self, claim: &Claim) -> Option<&Value> {
         let key = self.key(claim);
-        self.world.store.get(SETS, &key.namespace, &key.name)
+        self.world.get(SETS, &key.namespace, &key.name)
     }
     fn pods(&self, claim: &Claim) -> impl Iterator<Item = &Value> {
         let namespace = self.key(claim).namespace;
-        self.world.store.objects("pods", None).filter(move |pod| meta::text(pod, "namespace") == namespace)
-    }
-    fn tags(&self) -> Vec<String> {
-        self.world.registry.tags().map(|(vm, tag, _)| format!("{vm}:{tag}")).collect()
+        self.world.all("pods", None).into_iter().filter(move |pod| meta::text(pod, "namespace") == namespace)
     }
 
     fn of_set(&self, claim: &Claim) -> String {
@@ -111,7 +110,7 @@ impl Ground<'_> {
 
     fn of_pod(&self, claim: &Claim) -> String {
         let (key, name) = (self.key(claim), claim.arg(0));
-        let Some(pod) = self.world.store.get("pods", &key.namespace, name) else {
+        let Some(pod) = self.world.get("pods", &key.namespace, name) else {
             return if claim.form == Form::PodAbsent { HOLDS.to_owned() } else { "there is no such pod".to_owned() };
         };
         let deleting = meta::time(pod, "deletionTimestamp").is_some();

@@ -110,6 +110,8 @@ impl InMemory {
 }
 
 impl Stage for InMemory {
+    type Realm = World;
+
     fn with<R>(&mut self, act: impl FnOnce(&mut World) -> R) -> R {
         act(&mut self.world)
     }

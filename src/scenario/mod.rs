@@ -9,9 +9,14 @@ pub mod given;
 pub mod happenings;
 mod headlines;
 pub mod in_memory;
+#[cfg(feature = "live")]
+pub mod live;
 mod nodes;
 mod phrases;
 mod pods_given;
+mod process;
+pub mod projection;
+pub mod realm;
 pub mod replay;
 mod replica;
 mod requests;

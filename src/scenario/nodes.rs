@@ -1,9 +1,10 @@
 //! What nodes and VMs do by themselves.
 
-use super::setting::Cast;
+use super::realm::Realm;
+use super::setting::{Cast, done};
 use super::steps::{NodeEvent, VmEvent};
 use crate::core::contract::keys;
-use crate::sim::world::World;
+use crate::core::wire::{Method, Request};
 use serde_json::Value;
 
 impl VmEvent {
@@ -19,33 +20,40 @@ impl VmEvent {
 }
 
 /// Something happens to a node.
-pub fn node(world: &mut World, name: &str, event: NodeEvent) -> Result<(), String> {
-    if !world.nodes.names().any(|known| known == name) {
+pub fn node(world: &mut impl Realm, name: &str, event: NodeEvent) -> Result<(), String> {
+    if !world.nodes().names().any(|known| known == name) {
         return Err(format!("there is no node {name}"));
     }
+    world.with_nodes(|nodes, site| match event {
+        NodeEvent::NotReady => nodes.not_ready(site, name),
+        NodeEvent::Unreachable => nodes.lose(name),
+        NodeEvent::Deleted | NodeEvent::AgentDown => nodes.agent_down(name),
+        NodeEvent::Reboots => nodes.reboot(site, name),
+        NodeEvent::Back => nodes.come_back(site, name),
+        NodeEvent::AgentRestarts => nodes.restart_agent(site, name),
+    });
     match event {
-        NodeEvent::NotReady => world.node_not_ready(name),
-        NodeEvent::Unreachable => world.lose_node(name),
-        NodeEvent::Deleted => world.delete_node(name),
-        NodeEvent::Reboots => world.reboot_node(name),
-        NodeEvent::Back => world.node_back(name),
-        NodeEvent::AgentDown => world.agent_down(name),
-        NodeEvent::AgentRestarts => world.restart_agent(name),
+        NodeEvent::Deleted => done(world, Request::new(Method::Delete, format!("/api/v1/nodes/{name}"))),
+        NodeEvent::NotReady
+        | NodeEvent::Unreachable
+        | NodeEvent::Reboots
+        | NodeEvent::Back
+        | NodeEvent::AgentDown
+        | NodeEvent::AgentRestarts => Ok(()),
     }
-    Ok(())
 }
 
 /// A VM does something.
-pub fn vm(world: &mut World, cast: &Cast, pod: &str, event: VmEvent) -> Result<(), String> {
+pub fn vm(world: &mut impl Realm, cast: &Cast, pod: &str, event: VmEvent) -> Result<(), String> {
     let key = cast.key(Some(pod));
-    let found = world.store.get("pods", &key.namespace, &key.name).ok_or_else(|| format!("there is no pod {pod}"))?;
+    let found = world.get("pods", &key.namespace, &key.name).ok_or_else(|| format!("there is no pod {pod}"))?;
     let annotations = found.pointer("/metadata/annotations");
     let vm = annotations.and_then(|map| map.get(keys::VM_NAME)).and_then(Value::as_str).unwrap_or_default().to_owned();
-    match event {
-        VmEvent::Gone => world.lose_vm(&vm),
-        VmEvent::Stops => world.crash_guest(&vm),
-        VmEvent::ProbeFails => world.set_probe(&vm, false),
-        VmEvent::ProbeRecovers => world.set_probe(&vm, true),
-    }
+    world.with_nodes(|nodes, _| match event {
+        VmEvent::Gone => nodes.lose_vm(&vm),
+        VmEvent::Stops => nodes.crash_guest(&vm),
+        VmEvent::ProbeFails => nodes.set_probe(&vm, false),
+        VmEvent::ProbeRecovers => nodes.set_probe(&vm, true),
+    });
     Ok(())
 }

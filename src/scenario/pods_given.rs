@@ -1,6 +1,7 @@
 //! Pods that exist already: the operator's own template, plus a state.
 
 use super::given::PodGiven;
+use super::realm::Realm;
 use super::setting::{Cast, done};
 use crate::core::cocoonset::observed::SetFacts;
 use crate::core::contract::keys;
@@ -10,7 +11,6 @@ use crate::core::pod::render::render;
 use crate::core::pod::template::{Boot, Identity, PodTemplate, wanted_main, wanted_sub_agent, wanted_toolbox};
 use crate::core::wire::{JSON, Method, Request};
 use crate::sim::node::{Effect, Injection, Step, Timings};
-use crate::sim::world::World;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,9 +24,9 @@ pub fn in_order(pods: &BTreeMap<String, PodGiven>) -> Vec<(&str, &PodGiven)> {
 }
 
 /// Creates one on the cluster's own machinery; where it is to be ready or failed, in no time.
-pub fn create(world: &mut World, cast: &Cast, name: &str, pod: &PodGiven) -> Result<(), String> {
+pub fn create(world: &mut impl Realm, cast: &Cast, name: &str, pod: &PodGiven) -> Result<(), String> {
     let key = cast.key(pod.of.as_deref());
-    let set = world.store.get("cocoonsets.cocoonset.cocoonstack.io", &key.namespace, &key.name);
+    let set = world.get("cocoonsets.cocoonset.cocoonstack.io", &key.namespace, &key.name);
     let set = set.map(SetFacts::of).ok_or_else(|| format!("there is no set {key}"))?;
     let id = Identity { namespace: &set.namespace, set: &set.name, uid: &set.uid, generation: set.generation };
     let node = pod.node.as_deref().unwrap_or(NODE);
@@ -58,9 +58,9 @@ fn template(set: &SetFacts, id: &Identity<'_>, name: &str, node: &str) -> Option
 }
 
 /// Uids of the sets of the namespace, by name.
-fn sets(world: &World, namespace: &str) -> BTreeMap<String, String> {
-    let all = world.store.objects("cocoonsets.cocoonset.cocoonstack.io", Some(namespace));
-    all.map(|set| (meta::text(set, "name"), meta::text(set, "uid"))).collect()
+fn sets(world: &impl Realm, namespace: &str) -> BTreeMap<String, String> {
+    let all = world.all("cocoonsets.cocoonset.cocoonstack.io", Some(namespace));
+    all.into_iter().map(|set| (meta::text(set, "name"), meta::text(set, "uid"))).collect()
 }
 
 fn change(manifest: &mut Value, pod: &PodGiven, node: &str, others: &BTreeMap<String, String>) -> Result<(), String> {
@@ -106,15 +106,14 @@ fn set(object: &mut Value, path: &[&str], key: &str, value: Value) {
 }
 
 /// Lets the nodes do at once what else takes time.
-fn bring_up(world: &mut World, name: &str, failed: Option<&str>) {
-    let usual = std::mem::replace(&mut world.nodes.settings_mut().timings, instant());
+fn bring_up(world: &mut impl Realm, name: &str, failed: Option<&str>) {
+    let usual = std::mem::replace(&mut world.nodes().settings_mut().timings, instant());
     for step in [Step::Boot, Step::Clone].into_iter().filter(|_| failed.is_some()) {
         let effect = Effect::Fails(failed.unwrap_or_default().to_owned());
-        world.nodes.inject(Injection::new(step, effect).for_pod(name).times(1));
+        world.nodes().inject(Injection::new(step, effect).for_pod(name).times(1));
     }
-    let now = world.now();
-    world.run_until(now);
-    world.nodes.settings_mut().timings = usual;
+    world.at_once();
+    world.nodes().settings_mut().timings = usual;
 }
 
 fn instant() -> Timings {

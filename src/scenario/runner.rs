@@ -5,16 +5,13 @@ use super::happenings::Happening;
 use super::headlines::headline;
 use super::in_memory::InMemory;
 use super::script::Script;
-use super::stage::{OperatorEvent, Stage};
+use super::projection::Picture;
+use super::realm::Realm;
+use super::stage::{OperatorEvent, QUIET, Stage};
 use super::steps::{Crash, Step};
 use super::words::told;
 use super::{changes, claims, setting, transcript};
 use std::time::Duration;
-
-/// Settled: nothing is due for this long.
-const QUIET: Duration = Duration::from_secs(600);
-/// A story that has not settled after this long is told so, and goes on.
-const LONGEST: Duration = Duration::from_secs(1_800);
 
 /// What a story came to.
 #[derive(Clone, Debug)]
@@ -25,6 +22,10 @@ pub struct Played {
     pub failures: Vec<String>,
     /// Everything that happened.
     pub happenings: Vec<Happening>,
+    /// How long it took, on the stage's clock.
+    pub took: Duration,
+    /// The cluster after each step.
+    pub pictures: Vec<Picture>,
 }
 
 /// Plays it in memory.
@@ -53,12 +54,12 @@ pub fn play_on(script: &Script, stage: &mut impl Stage) -> Result<Played, String
     let mut cast = setting::Cast::of(&script.given);
     stage.operator(OperatorEvent::Start);
     if script.given.settled {
-        settle(stage);
+        stage.settle();
         drop(stage.take_happenings());
     }
     let origin = stage.now();
     stage.with(|world| cast.meet(world));
-    let mut happenings = Vec::new();
+    let (mut happenings, mut pictures) = (Vec::new(), Vec::new());
     for (at, step) in script.when.iter().enumerate() {
         happenings.push(Happening::Step(headline(step)));
         perform(stage, &cast, step).map_err(|error| format!("when[{at}] ({}): {error}", headline(step)))?;
@@ -67,17 +68,19 @@ pub fn play_on(script: &Script, stage: &mut impl Stage) -> Result<Played, String
             happenings.push(Happening::Note { at: stage.now(), text });
         }
         stage.with(|world| cast.meet(world));
+        pictures.push(stage.with(Picture::of));
     }
     let failures = stage.with(|world| {
-        let ground = claims::Ground { world, cast: &cast, happenings: &happenings };
+        let ground = claims::Ground { tags: world.tags(), world, cast: &cast, happenings: &happenings };
         script.then.iter().filter_map(|claim| ground.check(&claim.0).err()).collect()
     });
-    Ok(Played { transcript: transcript::tell(&script.story, origin, &happenings), failures, happenings })
+    let transcript = transcript::tell(&script.story, origin, &happenings);
+    Ok(Played { transcript, failures, happenings, took: stage.now(), pictures })
 }
 
 fn perform(stage: &mut impl Stage, cast: &setting::Cast, step: &Step) -> Result<(), String> {
     match step {
-        Step::Settle => settle(stage),
+        Step::Settle => stage.settle(),
         Step::Wait(span) => {
             let until = stage.now().saturating_add(span.duration());
             stage.run_until(until);
@@ -121,16 +124,4 @@ fn unsettled(stage: &mut impl Stage, step: &Step) -> Option<String> {
     let due =
         stage.next_due().filter(|due| matches!(step, Step::Settle) && *due <= stage.now().saturating_add(QUIET))?;
     Some(format!("does not settle: something is due again in {}", told(due.saturating_sub(stage.now()))))
-}
-
-/// Everything due is done until nothing is due within ten minutes.
-fn settle(stage: &mut impl Stage) {
-    let start = stage.now();
-    stage.run_until(start);
-    while let Some(due) = stage.next_due() {
-        if due > stage.now().saturating_add(QUIET) || due > start.saturating_add(LONGEST) {
-            return;
-        }
-        stage.run_until(due.max(stage.now().saturating_add(Duration::from_millis(1))));
-    }
 }

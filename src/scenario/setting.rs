@@ -2,13 +2,12 @@
 
 use super::given::{Given, NodeGiven, PodGiven, SetGiven};
 use super::pods_given;
-use crate::core::api::crd::crds;
+use super::realm::Realm;
 use crate::core::contract::keys;
 use crate::core::control::kinds::Kind;
 use crate::core::control::wake::Key;
 use crate::core::meta;
 use crate::core::wire::{JSON, MERGE_PATCH, Method, Reply, Request};
-use crate::sim::store::ADMIN;
 use crate::sim::world::World;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -52,8 +51,8 @@ impl Cast {
         }
     }
     /// Takes note of the pods that are there.
-    pub fn meet(&mut self, world: &World) {
-        for pod in world.store.objects("pods", None) {
+    pub fn meet(&mut self, world: &impl Realm) {
+        for pod in world.all("pods", None) {
             self.pods.entry(Key::of(pod)).or_insert_with(|| meta::text(pod, "uid"));
         }
     }
@@ -74,70 +73,52 @@ pub fn refused_kinds(given: &Given) -> Vec<Kind> {
 pub fn world(given: &Given) -> Result<World, String> {
     let start: Timestamp = START.parse().map_err(|error| format!("the start: {error}"))?;
     let mut world = World::new(start);
-    let settings = world.store.settings_mut();
-    settings.ordered_namespace_deletion = given.settings.ordered_namespace_deletion;
-    settings.admission_adds = given.settings.admission_adds.clone();
-    if given.settings.older_crd {
-        install_older_crd(&mut world);
-    }
-    world.store.add_namespace(&given.namespace);
-    match &given.nodes {
-        None => NODES.iter().for_each(|name| add_node(&mut world, name, &NodeGiven::default())),
-        Some(nodes) => nodes.iter().for_each(|(name, node)| add_node(&mut world, name, node)),
-    }
-    settle_nodes(&mut world);
-    if !given.quota.is_empty() {
-        set_quota(&mut world, &given.namespace, &given.quota)?;
-    }
-    for tag in &given.tags {
-        put_tag(&mut world, tag)?;
-    }
-    for object in &given.objects {
-        create(&mut world, &given.namespace, object)?;
-    }
-    for set in given.set.iter().chain(&given.sets) {
-        create_set(&mut world, &given.namespace, set)?;
-    }
-    let cast = Cast::of(given);
-    for (name, pod) in pods_given::in_order(&given.pods) {
-        create_pod(&mut world, &cast, name, pod)?;
-    }
+    set_up(&mut world, given)?;
     Ok(world)
 }
 
-/// The CRD of the operator before this one knows no `nodeName` in the entries of the status.
-fn install_older_crd(world: &mut World) {
-    for mut crd in crds() {
-        let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties";
-        for list in ["agents", "toolboxes"] {
-            let entry = crd.pointer_mut(&format!("{status}/{list}/items/properties")).and_then(Value::as_object_mut);
-            if let Some(fields) = entry {
-                fields.remove("nodeName");
-            }
-        }
-        world.store.install_crd(&crd);
+/// Brings a fresh cluster to where a story finds it.
+pub fn set_up(world: &mut impl Realm, given: &Given) -> Result<(), String> {
+    world.set_up(&given.settings)?;
+    world.add_namespace(&given.namespace);
+    match &given.nodes {
+        None => NODES.iter().for_each(|name| add_node(world, name, &NodeGiven::default())),
+        Some(nodes) => nodes.iter().for_each(|(name, node)| add_node(world, name, node)),
     }
-}
-
-fn settle_nodes(world: &mut World) {
-    let now = world.now();
-    world.run_until(now);
+    world.at_once();
+    if !given.quota.is_empty() {
+        set_quota(world, &given.namespace, &given.quota)?;
+    }
+    for tag in &given.tags {
+        put_tag(world, tag)?;
+    }
+    for object in &given.objects {
+        create(world, &given.namespace, object)?;
+    }
+    for set in given.set.iter().chain(&given.sets) {
+        create_set(world, &given.namespace, set)?;
+    }
+    let cast = Cast::of(given);
+    for (name, pod) in pods_given::in_order(&given.pods) {
+        create_pod(world, &cast, name, pod)?;
+    }
+    Ok(())
 }
 
 /// Creates a pod as given, on the cluster's own machinery but in no time.
-pub fn create_pod(world: &mut World, cast: &Cast, name: &str, pod: &PodGiven) -> Result<(), String> {
+pub fn create_pod(world: &mut impl Realm, cast: &Cast, name: &str, pod: &PodGiven) -> Result<(), String> {
     pods_given::create(world, cast, name, pod).map_err(|error| format!("pod {name}: {error}"))
 }
 
 /// Creates a set, or replaces the spec of the one that is there.
-pub fn create_set(world: &mut World, namespace: &str, set: &SetGiven) -> Result<(), String> {
+pub fn create_set(world: &mut impl Realm, namespace: &str, set: &SetGiven) -> Result<(), String> {
     let namespace = namespace_of(&set.object, namespace);
     let name = meta::text(&set.object, "name");
-    if world.store.get("namespaces", "", &namespace).is_none() {
-        world.store.add_namespace(&namespace);
+    if world.get("namespaces", "", &namespace).is_none() {
+        world.add_namespace(&namespace);
     }
     let path = format!("/apis/{}/{}/namespaces/{namespace}/cocoonsets", keys::GROUP, keys::VERSION);
-    if let Some(present) = world.store.get("cocoonsets.cocoonset.cocoonstack.io", &namespace, &name) {
+    if let Some(present) = world.get("cocoonsets.cocoonset.cocoonstack.io", &namespace, &name) {
         let mut next = present.clone();
         for key in ["spec"] {
             if let Some(fields) = next.as_object_mut() {
@@ -161,11 +142,10 @@ fn namespace_of(object: &Value, default: &str) -> String {
 }
 
 /// Creates any object, as `kubectl create` does.
-pub fn create(world: &mut World, namespace: &str, object: &Value) -> Result<(), String> {
+pub fn create(world: &mut impl Realm, namespace: &str, object: &Value) -> Result<(), String> {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    let served = world.store.resources().find(|resource| resource.kind == kind && resource.api_version() == version);
-    let Some(resource) = served.cloned() else { return Err(format!("the cluster serves no {version} {kind}")) };
+    let Some(resource) = world.served(version, kind) else { return Err(format!("the cluster serves no {version} {kind}")) };
     let root = if resource.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", resource.group) };
     let place =
         if resource.namespaced { format!("/namespaces/{}", namespace_of(object, namespace)) } else { String::new() };
@@ -174,9 +154,9 @@ pub fn create(world: &mut World, namespace: &str, object: &Value) -> Result<(), 
 }
 
 /// Sends a request as a person; it has to succeed.
-pub fn done(world: &mut World, request: Request) -> Result<(), String> {
+pub fn done(world: &mut impl Realm, request: Request) -> Result<(), String> {
     let what = format!("{} {}", request.method.as_str(), request.path);
-    match world.api(ADMIN, &request) {
+    match world.ask(&request) {
         Reply::Http { status, .. } if (200..300).contains(&status) => Ok(()),
         Reply::Http { status, body, .. } => Err(format!("{what}: {status} {}", message(&body))),
         Reply::TimedOut | Reply::Reset { .. } | Reply::Fenced => Err(format!("{what}: no answer")),
@@ -190,10 +170,10 @@ fn message(body: &[u8]) -> String {
 }
 
 /// Sets the quota of a namespace, or takes it away.
-pub fn set_quota(world: &mut World, namespace: &str, hard: &BTreeMap<String, String>) -> Result<(), String> {
+pub fn set_quota(world: &mut impl Realm, namespace: &str, hard: &BTreeMap<String, String>) -> Result<(), String> {
     let path = format!("/api/v1/namespaces/{namespace}/resourcequotas");
     let one = format!("{path}/limits");
-    let present = world.store.get("resourcequotas", namespace, "limits").is_some();
+    let present = world.get("resourcequotas", namespace, "limits").is_some();
     let object = json!({
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "limits", "namespace": namespace },
         "spec": { "hard": hard },
@@ -208,19 +188,18 @@ pub fn set_quota(world: &mut World, namespace: &str, hard: &BTreeMap<String, Str
         (false, false) => done(world, Request::new(Method::Post, path).with_body(JSON, object)),
     }?;
     // The quota controller counts before anybody else acts.
-    let now = world.now();
-    world.run_until(now);
+    world.at_once();
     Ok(())
 }
 
 /// A tag appears in the registry.
-pub fn put_tag(world: &mut World, tag: &str) -> Result<(), String> {
+pub fn put_tag(world: &mut impl Realm, tag: &str) -> Result<(), String> {
     let (vm, tag) = tag.rsplit_once(':').ok_or_else(|| format!("\"{tag}\" is no tag; vm:tag is expected"))?;
-    world.registry.push(vm, tag, Some(super::given::IMAGE));
+    world.registry(|registry| registry.push(vm, tag, Some(super::given::IMAGE)));
     Ok(())
 }
 
-fn add_node(world: &mut World, name: &str, node: &NodeGiven) {
+fn add_node(world: &mut impl Realm, name: &str, node: &NodeGiven) {
     use crate::sim::node::{Effect, Injection, NodeSpec, Step};
     let mut spec = NodeSpec::named(name);
     if let Some(pool) = &node.pool {
@@ -230,7 +209,7 @@ fn add_node(world: &mut World, name: &str, node: &NodeGiven) {
     world.add_node(spec);
     let mut takes = |step: Step, duration: Option<Duration>| {
         if let Some(duration) = duration {
-            world.nodes.inject(Injection::new(step, Effect::Takes(duration)).on_node(name));
+            world.nodes().inject(Injection::new(step, Effect::Takes(duration)).on_node(name));
         }
     };
     let boot = node.boot.map(|span| span.duration());

@@ -2,7 +2,7 @@
 
 use super::happenings::Happening;
 use crate::core::control::kinds::Kind;
-use crate::sim::world::World;
+use super::realm::Realm;
 use jiff::SignedDuration;
 use std::time::Duration;
 
@@ -25,10 +25,17 @@ pub enum OperatorEvent {
     Jump(SignedDuration),
 }
 
+/// Settled: nothing is due for this long.
+pub const QUIET: Duration = Duration::from_secs(600);
+/// A story that has not settled after this long is told so, and goes on.
+const LONGEST: Duration = Duration::from_secs(1_800);
+
 /// A place where stories are played. Time is counted since the story's start.
 pub trait Stage {
+    /// Its cluster.
+    type Realm: Realm;
     /// Looks at the cluster, or changes it as a person or a fault would.
-    fn with<R>(&mut self, act: impl FnOnce(&mut World) -> R) -> R;
+    fn with<R>(&mut self, act: impl FnOnce(&mut Self::Realm) -> R) -> R;
     /// Something happens to the operator.
     fn operator(&mut self, event: OperatorEvent);
     /// What time it is.
@@ -37,6 +44,17 @@ pub trait Stage {
     fn next_due(&mut self) -> Option<Duration>;
     /// Lets everything happen that is due up to this time. Steps themselves take no time.
     fn run_until(&mut self, at: Duration);
+    /// Lets everything happen that is due, until nothing is for long.
+    fn settle(&mut self) {
+        let start = self.now();
+        self.run_until(start);
+        while let Some(due) = self.next_due() {
+            if due > self.now().saturating_add(QUIET) || due > start.saturating_add(LONGEST) {
+                return;
+            }
+            self.run_until(due.max(self.now().saturating_add(Duration::from_millis(1))));
+        }
+    }
     /// What happened since the last call.
     fn take_happenings(&mut self) -> Vec<Happening>;
 }

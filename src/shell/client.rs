@@ -142,7 +142,7 @@ impl Lines {
 }
 
 /// The request as the client sends it.
-fn spelled(request: &Request) -> Result<http::Request<Body>, http::Error> {
+pub(crate) fn spelled(request: &Request) -> Result<http::Request<Body>, http::Error> {
     let mut target = request.path.clone();
     if !request.query.is_empty() {
         let mut query = form_urlencoded::Serializer::new(String::new());

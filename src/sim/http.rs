@@ -56,7 +56,7 @@ where
 }
 
 /// A request as the world takes it.
-fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire::Request, Box<StoreReply>> {
+pub(crate) fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire::Request, Box<StoreReply>> {
     let method = match parts.method.as_str() {
         "GET" => Method::Get,
         "HEAD" => Method::Head,
@@ -87,7 +87,7 @@ fn failure(code: u16, reason: &str, message: &str) -> Value {
     })
 }
 
-fn is_watch(request: &wire::Request) -> bool {
+pub(crate) fn is_watch(request: &wire::Request) -> bool {
     let asked = |(key, value): &(String, String)| key == "watch" && matches!(value.as_str(), "true" | "1");
     matches!(request.method, Method::Get) && request.query.iter().any(asked)
 }
@@ -106,7 +106,7 @@ fn whole(bytes: Vec<u8>) -> Body {
 }
 
 /// The store's answer over HTTP.
-fn answer(reply: &StoreReply) -> Response<Body> {
+pub(crate) fn answer(reply: &StoreReply) -> Response<Body> {
     let mut response = respond(reply.status, reply.content_type(), whole(reply.bytes()));
     wait_header(&mut response, reply.retry_after);
     for warning in reply.warning_headers() {
@@ -124,7 +124,7 @@ fn wait_header(response: &mut Response<Body>, after: Option<Duration>) {
 }
 
 /// A reply that a fault has for the client: an answer, silence, or a broken connection.
-async fn give(reply: Reply) -> Result<Response<Body>, BoxError> {
+pub(crate) async fn give(reply: Reply) -> Result<Response<Body>, BoxError> {
     match reply {
         Reply::Http { status, retry_after, body, digest } => {
             let kind = if body.first() == Some(&b'{') { "application/json" } else { "text/plain; charset=utf-8" };

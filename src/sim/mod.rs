@@ -2,7 +2,7 @@
 
 mod agenda;
 pub mod faults;
-mod http;
+pub(crate) mod http;
 pub mod node;
 pub mod registry;
 pub mod scheduler;

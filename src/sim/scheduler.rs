@@ -18,12 +18,16 @@ pub struct Scheduler {
     due: Option<Timestamp>,
 }
 
+/// Disk space as pods ask for it.
+const STORAGE: &str = "ephemeral-storage";
+
 /// What a node has left.
 struct Room {
     node: Value,
     pods: i128,
     cpu: i128,
     memory: i128,
+    storage: i128,
 }
 
 impl Room {
@@ -31,6 +35,7 @@ impl Room {
         self.pods -= NANO;
         self.cpu -= request(pod, "cpu");
         self.memory -= request(pod, "memory");
+        self.storage -= request(pod, STORAGE);
     }
 }
 
@@ -137,7 +142,8 @@ fn rooms(store: &Store) -> Vec<Room> {
     let mut rooms: BTreeMap<String, Room> = BTreeMap::new();
     for node in store.objects("nodes", None) {
         let of = |resource: &str| amount(node.pointer(&format!("/status/allocatable/{resource}")));
-        let room = Room { node: node.clone(), pods: of("pods"), cpu: of("cpu"), memory: of("memory") };
+        let (cpu, memory, storage) = (of("cpu"), of("memory"), of(STORAGE));
+        let room = Room { node: node.clone(), pods: of("pods"), cpu, memory, storage };
         rooms.insert(meta(node, "name").to_owned(), room);
     }
     for pod in store.objects("pods", None).filter(|pod| !finished(pod)) {
@@ -176,7 +182,7 @@ fn misfits(room: &Room, pod: &Value) -> Vec<(String, bool)> {
     if room.pods < NANO {
         short.push(("Too many pods".to_owned(), true));
     }
-    for (resource, left) in [("cpu", room.cpu), ("memory", room.memory)] {
+    for (resource, left) in [("cpu", room.cpu), ("memory", room.memory), (STORAGE, room.storage)] {
         let wanted = request(pod, resource);
         if wanted > 0 && wanted > left {
             short.push((format!("Insufficient {resource}"), true));

@@ -173,7 +173,7 @@ impl World {
                 told.extend(ran.changes.iter().filter_map(|(key, change)| tell(&ran, key, *change)));
             } else if !self.scheduler.run(&mut self.store, &mut told) {
                 let Self { store, nodes, registry, .. } = self;
-                nodes.run_next(&mut Site { store, registry, told: &mut told });
+                nodes.run_next(&mut Site { server: store, registry, told: &mut told });
             }
         }
         self.set_now(until);
@@ -200,7 +200,7 @@ impl World {
             let now = self.now();
             self.scheduler.look(pods.as_deref().ok(), nodes_changed, now);
             let Self { store, nodes, registry, .. } = self;
-            let mut site = Site { store, registry, told };
+            let mut site = Site { server: store, registry, told };
             match pods {
                 Ok(events) => nodes.look_at(&mut site, &events),
                 // The log no longer says what happened: the agents list again.
@@ -252,10 +252,10 @@ impl World {
         self.with_nodes(|nodes, _| nodes.set_probe(vm, ok));
     }
 
-    pub(super) fn with_nodes<T>(&mut self, act: impl FnOnce(&mut Nodes, &mut Site<'_>) -> T) -> T {
+    pub(crate) fn with_nodes<T>(&mut self, act: impl FnOnce(&mut Nodes, &mut Site<'_>) -> T) -> T {
         let Self { store, nodes, registry, heard, .. } = self;
         nodes.set_now(store.now());
-        act(nodes, &mut Site { store, registry, told: heard })
+        act(nodes, &mut Site { server: store, registry, told: heard })
     }
 }
 

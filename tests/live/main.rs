@@ -1,7 +1,9 @@
 //! The live stage: the operator against a real control plane. One control plane is started for all tests and ended
 //! after the last.
 
+mod ground;
 mod plane;
+mod stories;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use plane::{ControlPlane, binaries};
@@ -9,11 +11,14 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
+/// So many tests run at once.
+const SIDE_BY_SIDE: usize = 24;
+
 /// What every live test gets.
 pub type Plane = Arc<Mutex<ControlPlane>>;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
     let folder = match binaries::folder() {
         Ok(folder) => folder,
         Err(why) => return not_run(&why),
@@ -26,7 +31,26 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let conclusion = libtest_mimic::run(&arguments, trials(&plane));
+    let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() else {
+        eprintln!("the runtime did not start");
+        return ExitCode::FAILURE;
+    };
+    let prepared = match plane.lock() {
+        Ok(plane) => ground::prepare(&plane, runtime.handle()),
+        Err(_) => Err("another test panicked".into()),
+    };
+    let ground = match prepared {
+        Ok(ground) => ground,
+        Err(error) => {
+            eprintln!("the control plane could not be prepared: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    // Stories mostly wait.
+    arguments.test_threads = arguments.test_threads.or(Some(SIDE_BY_SIDE));
+    let mut all = trials(&plane);
+    all.extend(stories::trials(&ground));
+    let conclusion = libtest_mimic::run(&arguments, all);
     if !conclusion.has_failed()
         && let Ok(mut plane) = plane.lock()
     {

@@ -7,13 +7,15 @@
 //! A lost answer costs the shell its deadline, which is a millisecond here.
 
 mod operator;
-mod recorder;
-mod wire;
 
 use super::happenings::Happening;
+use super::process::Terms;
+use super::replica::DEADLINE;
 use super::stage::{OperatorEvent, Stage};
 use crate::core::control::kinds::Kind;
 use crate::shell::metrics::Metrics;
+use crate::shell::options::Settings;
+use crate::shell::registry::Registry;
 use crate::sim::server::Cluster;
 use crate::sim::world::World;
 use jiff::Timestamp;
@@ -78,8 +80,19 @@ impl Embedded {
 
     fn start(&mut self, name: &str) -> Operator {
         let _within = self.runtime.enter();
-        let operator = Operator::start(name, &self.cluster, &self.refused, self.origin);
-        self.metrics.push(Arc::clone(&operator.shell.metrics));
+        // A watch that a story holds still stays so: its silence is not to be noticed within the story.
+        let watch_timeout = Duration::from_secs(86_400);
+        let operator = Operator::start(Terms {
+            name,
+            beyond: Arc::new(self.cluster.clone()),
+            refused: &self.refused,
+            origin: self.origin,
+            now: self.cluster.now(),
+            settings: Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, ..Settings::default() },
+            registry: &|answer, clock| Registry::local(answer, clock).with_deadline(DEADLINE),
+            pace: None,
+        });
+        self.metrics.push(Arc::clone(&operator.process.shell.metrics));
         operator
     }
 
@@ -151,6 +164,8 @@ impl Embedded {
 }
 
 impl Stage for Embedded {
+    type Realm = World;
+
     fn with<R>(&mut self, act: impl FnOnce(&mut World) -> R) -> R {
         let _within = self.runtime.enter();
         self.cluster.with(act)
@@ -161,22 +176,22 @@ impl Stage for Embedded {
             OperatorEvent::Start => self.first = Some(self.start("")),
             OperatorEvent::Stop => {
                 if let Some(operator) = self.first.take() {
-                    self.runtime.block_on(operator.stop());
+                    self.runtime.block_on(operator.process.stop());
                 }
             }
             OperatorEvent::Second(true) => self.second = Some(self.start("second")),
             OperatorEvent::Second(false) => {
                 if let Some(operator) = self.second.take() {
-                    self.runtime.block_on(operator.stop());
+                    self.runtime.block_on(operator.process.stop());
                 }
             }
             OperatorEvent::DieAfter(calls, down) => {
                 self.down_for = down;
-                self.first.iter().for_each(|operator| operator.die_after(calls));
+                self.first.iter().for_each(|operator| operator.process.die_after(calls));
             }
-            OperatorEvent::Lag(kind, on) => self.first.iter().for_each(|operator| operator.lag(kind, on)),
-            OperatorEvent::Gap(kind, on) => self.first.iter().for_each(|operator| operator.gap(kind, on)),
-            OperatorEvent::Jump(by) => self.first.iter().for_each(|operator| operator.shell.clock.jump(by)),
+            OperatorEvent::Lag(kind, on) => self.first.iter().for_each(|operator| operator.process.lag(kind, on)),
+            OperatorEvent::Gap(kind, on) => self.first.iter().for_each(|operator| operator.process.gap(kind, on)),
+            OperatorEvent::Jump(by) => self.first.iter().for_each(|operator| operator.process.shell.clock.jump(by)),
         }
     }
 
@@ -187,7 +202,7 @@ impl Stage for Embedded {
 
     fn next_due(&mut self) -> Option<Duration> {
         let world = self.with(|world| world.next_due()).map(|at| self.since_start(at));
-        let operators = [&self.first, &self.second].into_iter().flatten().filter_map(Operator::next_due);
+        let operators = [&self.first, &self.second].into_iter().flatten().filter_map(|operator| operator.process.next_due());
         operators.chain(world).chain(self.starts_at).min()
     }
 

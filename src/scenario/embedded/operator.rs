@@ -1,24 +1,13 @@
-//! One operator process: the shell as it runs in a cluster, held between two passes.
+//! One operator process, held between two passes.
 
-use super::recorder::Recorder;
-use super::wire::Wire;
-use crate::core::control::kinds::Kind;
-use crate::core::control::wake::Key;
 use crate::scenario::happenings::PassStory;
-use crate::scenario::replica::DEADLINE;
-use crate::shell::clock::Clock;
-use crate::shell::options::Settings;
-use crate::shell::registry::Registry;
-use crate::shell::telling::{Heard, Pace, Witness};
-use crate::shell::{Shell, Stopper, run, shutdown};
-use crate::sim::server::Cluster;
+use crate::scenario::process::{Process, Terms};
+use crate::shell::telling::Pace;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 /// Times that everybody else gets a turn before nothing is believed to be left to do.
 const ROUNDS: u32 = 8;
@@ -26,15 +15,11 @@ const ROUNDS: u32 = 8;
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// A running operator.
+#[derive(Debug)]
 pub struct Operator {
     /// The process itself.
-    pub shell: Arc<Shell>,
-    wire: Arc<Wire>,
-    recorder: Arc<Recorder>,
+    pub process: Process,
     turns: Arc<Turns>,
-    stopper: Stopper,
-    task: Option<JoinHandle<()>>,
-    started: Duration,
 }
 
 /// What a pass came to.
@@ -67,117 +52,41 @@ impl Pace for Turns {
     }
 }
 
-/// Hears what the recorder hears, and ends the process with its last call.
-struct Fate {
-    recorder: Arc<Recorder>,
-    wire: Arc<Wire>,
-}
-
-impl Witness for Fate {
-    fn hears(&self, key: &Key, heard: Heard<'_>) {
-        let answered = matches!(heard, Heard::Answered(..));
-        self.recorder.hears(key, heard);
-        if answered && self.wire.was_last() && !self.wire.is_dead() {
-            self.recorder.dies();
-            self.wire.cut();
-        }
-    }
-}
-
 impl Operator {
-    /// A process that starts now, which may not watch the refused kinds. To be called within the runtime.
-    pub fn start(name: &str, cluster: &Cluster, refused: &[Kind], origin: Instant) -> Self {
-        let wire = Arc::new(Wire::new(refused));
-        let recorder = Arc::new(Recorder::new(name, origin));
+    /// A process that starts now. To be called within the runtime.
+    pub fn start(terms: Terms<'_>) -> Self {
         let turns = Arc::new(Turns { granted: Semaphore::new(0), asked: watch::channel(0).0 });
-        let clock = Clock::starting_at(cluster.now(), 0);
-        let registry = Registry::local(wire.registry(cluster), clock.clone()).with_deadline(DEADLINE);
-        // A watch that a story holds still stays so: its silence is not to be noticed within the story.
-        let watch_timeout = Duration::from_secs(86_400);
-        let settings = Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, ..Settings::default() };
-        let witness = Arc::new(Fate { recorder: Arc::clone(&recorder), wire: Arc::clone(&wire) });
-        let shell = Shell::new(wire.client(cluster), registry, settings, clock);
-        let shell = Arc::new(shell.with_witness(witness).with_pace(Arc::clone(&turns) as Arc<dyn Pace>));
-        let (stopper, wanted) = shutdown();
-        let running = Arc::clone(&shell);
-        let task = tokio::spawn(async move {
-            // It takes no port, and so nothing keeps it from starting.
-            run(running, wanted).await.ok();
-        });
-        Self { shell, wire, recorder, turns, stopper, task: Some(task), started: origin.elapsed() }
-    }
-
-    /// It is asked to stop, and stops.
-    pub async fn stop(mut self) {
-        self.stopper.stop();
-        if let Some(task) = self.task.take() {
-            task.await.ok();
-        }
-    }
-
-    /// It dies after so many further calls.
-    pub fn die_after(&self, calls: u32) {
-        self.wire.die_after(calls);
-    }
-    /// What this kind's watch shows stands still, or goes on.
-    pub fn lag(&self, kind: Kind, on: bool) {
-        self.wire.hold(kind, on);
-    }
-    /// This kind's watch is broken, or is back: then it lists anew.
-    pub fn gap(&self, kind: Kind, on: bool) {
-        self.wire.hold(kind, on);
-        if !on {
-            self.wire.expire(kind);
-        }
+        let pace = Some(Arc::clone(&turns) as Arc<dyn Pace>);
+        Self { process: Process::start(Terms { pace, ..terms }), turns }
     }
 
     /// Lets the watches show what they have.
     pub async fn pump(&self) {
-        self.wire.open(true);
+        self.process.open(true);
         quiet().await;
-        self.wire.open(false);
-    }
-
-    /// When it would look again by itself.
-    pub fn next_due(&self) -> Option<Duration> {
-        self.shell.state.next_due().map(|due| due.saturating_add(self.started))
+        self.process.open(false);
     }
 
     /// One pass, if there is something to look at.
     pub async fn work(&self) -> Option<Ran> {
         let mut asked = self.turns.asked.subscribe();
         let at_rest = *asked.borrow_and_update() > 0;
-        let due = self.shell.state.next_due().is_some_and(|due| due <= self.shell.clock.since_start());
-        if !at_rest || (!due && self.shell.state.stats().depth == 0) {
+        let shell = &self.process.shell;
+        let due = shell.state.next_due().is_some_and(|due| due <= shell.clock.since_start());
+        if !at_rest || (!due && shell.state.stats().depth == 0) {
             return None;
         }
         self.turns.granted.add_permits(1);
         let (died, hangs) = tokio::select! {
             biased;
-            () = self.wire.died() => (true, false),
+            () = self.process.died() => (true, false),
             _ = asked.changed() => (false, false),
             () = tokio::time::sleep(LONGEST) => (true, true),
         };
         if died {
-            self.recorder.dies();
+            self.process.is_dead();
         }
-        Some(Ran { stories: self.recorder.take(), died, hangs })
-    }
-}
-
-impl Drop for Operator {
-    fn drop(&mut self) {
-        self.recorder.dies();
-        self.wire.cut();
-        if let Some(task) = self.task.take() {
-            task.abort();
-        }
-    }
-}
-
-impl std::fmt::Debug for Operator {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Operator").field("shell", &self.shell).finish()
+        Some(Ran { stories: self.process.take(), died, hangs })
     }
 }
 

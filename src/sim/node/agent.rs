@@ -88,13 +88,8 @@ impl Nodes {
             return;
         }
         held.up = true;
-        let pods: Vec<Arc<Value>> = site
-            .store
-            .objects("pods", None)
-            .filter(|pod| text(pod, "/spec/nodeName") == node)
-            .cloned()
-            .map(Arc::new)
-            .collect();
+        let here = |pod: &Arc<Value>| text(pod, "/spec/nodeName") == node;
+        let pods: Vec<Arc<Value>> = site.server.pods().into_iter().filter(here).collect();
         let mut claimed = BTreeSet::new();
         for pod in &pods {
             let finished = matches!(text(pod, "/status/phase"), "Failed" | "Succeeded");

@@ -7,7 +7,6 @@ use crate::core::contract::lifecycle::State;
 use crate::core::contract::{Annotations, flag, keys, text as annotation};
 use crate::core::outcome::{Answer, Class};
 use crate::core::wire::Verb;
-use crate::sim::registry::Asker;
 use crate::sim::store::objects::text;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -122,7 +121,7 @@ impl Nodes {
         if let Some(words) = self.failure(&pod.uid, Step::Evidence) {
             return Err(unknown(words));
         }
-        let reply = site.registry.call(Asker::Node, Verb::RegistryGet, &pod.vm, keys::TAG_HIBERNATE, None);
+        let reply = site.registry.ask(Verb::RegistryGet, &pod.vm, keys::TAG_HIBERNATE);
         let outcome = classify(Verb::RegistryGet, &reply);
         let base = match (outcome.class, outcome.answer) {
             (Class::Absent, _) => return Ok(false),
@@ -183,7 +182,7 @@ impl Nodes {
             return self.fail_create(site, uid, &Refusal { reason, words });
         }
         if restores && step == Step::Pull {
-            let reply = site.registry.call(Asker::Node, Verb::RegistryGet, &pod.vm, keys::TAG_HIBERNATE, None);
+            let reply = site.registry.ask(Verb::RegistryGet, &pod.vm, keys::TAG_HIBERNATE);
             let outcome = classify(Verb::RegistryGet, &reply);
             if outcome.class != Class::Present {
                 let words = format!("no snapshot {}:{} to restore: {}", pod.vm, keys::TAG_HIBERNATE, outcome.class);

@@ -48,7 +48,7 @@ impl Nodes {
             (Step::Push, Some(words)) => self.tell(site, &pod, &format!("could not be pushed: {words}")),
             (Step::Push, None) => {
                 let base = annotation(&annotations(&pod.object), keys::IMAGE).to_owned();
-                site.registry.push(
+                site.registry.put(
                     &pod.vm,
                     keys::TAG_LATEST,
                     Some(&base).filter(|base| !base.is_empty()).map(String::as_str),

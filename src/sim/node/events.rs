@@ -17,7 +17,7 @@ const ROUND: i64 = 30;
 
 impl Nodes {
     /// Takes in what has happened to pods.
-    pub(in crate::sim) fn look_at(&mut self, site: &mut Site<'_>, events: &[WatchEvent]) {
+    pub(crate) fn look_at(&mut self, site: &mut Site<'_>, events: &[WatchEvent]) {
         for event in events {
             let gone = event.kind == WatchKind::Deleted;
             if gone || self.hears_of(&event.object) {
@@ -27,8 +27,8 @@ impl Nodes {
     }
 
     /// Lists all pods, after the changes since the last look are no longer known.
-    pub(in crate::sim) fn list_again(&mut self, site: &mut Site<'_>) {
-        let all: Vec<Arc<Value>> = site.store.objects("pods", None).cloned().map(Arc::new).collect();
+    pub(crate) fn list_again(&mut self, site: &mut Site<'_>) {
+        let all = site.server.pods();
         let here: BTreeSet<&str> = all.iter().map(|pod| meta(pod, "uid")).collect();
         let gone: Vec<Arc<Value>> =
             self.pods.values().filter(|pod| !here.contains(pod.uid.as_str())).map(|pod| pod.object.clone()).collect();
@@ -52,7 +52,7 @@ impl Nodes {
             (false, true) => {}
             (false, false) => {
                 // A change that this agent made itself, of a pod that is gone by now, is no news.
-                let here = site.store.by_uid(&uid).is_some();
+                let here = site.server.pod(&uid).is_some();
                 let finished = matches!(text(object, "/status/phase"), "Failed" | "Succeeded");
                 if here && (!finished || is_deleting(object)) {
                     self.take_up(object);

@@ -1,9 +1,9 @@
 //! The node objects: registration, conditions and taints, and what the control plane makes of a node that is silent.
 
+use super::site::NodeCondition;
 use super::{Node, Nodes, Site, Work, later};
 use crate::core::contract::keys;
 use crate::core::wire::{JSON, Method, Request, STRATEGIC_MERGE_PATCH};
-use crate::sim::store::objects::{as_map, child_mut, meta, stamp, text};
 use crate::sim::world::Told;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,6 @@ use std::time::Duration;
 
 /// The control plane waits this long for a heartbeat.
 const GRACE: Duration = Duration::from_secs(40);
-const NOT_READY: &str = "node.kubernetes.io/not-ready";
-const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 /// A node to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +27,8 @@ pub struct NodeSpec {
     pub capacity_cpu: String,
     /// Allocatable memory, as a quantity.
     pub capacity_memory: String,
+    /// What `ephemeral-storage` it offers: agents ask for the storage of their VM so.
+    pub capacity_storage: String,
     /// Further labels.
     pub labels: BTreeMap<String, String>,
     /// Further taints: key, value, effect.
@@ -45,6 +45,7 @@ impl NodeSpec {
             capacity_pods: 256,
             capacity_cpu: "64".to_owned(),
             capacity_memory: "256Gi".to_owned(),
+            capacity_storage: "64Ti".to_owned(),
             labels: BTreeMap::new(),
             taints: Vec::new(),
         }
@@ -77,6 +78,7 @@ impl NodeSpec {
     fn status(&self, index: u64) -> Value {
         let room = json!({
             "pods": self.capacity_pods.to_string(), "cpu": self.capacity_cpu, "memory": self.capacity_memory,
+            "ephemeral-storage": self.capacity_storage,
         });
         json!({
             "capacity": room, "allocatable": room,
@@ -92,43 +94,45 @@ impl NodeSpec {
 
 impl Nodes {
     /// Adds a node, registers it and starts its agent.
-    pub(in crate::sim) fn add(&mut self, site: &mut Site<'_>, spec: NodeSpec) {
+    pub(crate) fn add(&mut self, site: &mut Site<'_>, spec: NodeSpec) {
         let index = u64::try_from(self.nodes.len()).unwrap_or(0);
         let name = spec.name.clone();
         let node =
-            Node { spec, index, up: false, vms: BTreeMap::new(), snapshots: BTreeSet::new(), images: BTreeSet::new() };
+            Node { spec, index, up: false, silent: false, vms: BTreeMap::new(), snapshots: BTreeSet::new(), images: BTreeSet::new() };
         self.nodes.entry(name.clone()).or_insert(node);
         self.come_back(site, &name);
     }
 
     /// The node is there and its agent runs: registered, Ready, without the taints of a silent one.
-    pub(in crate::sim) fn come_back(&mut self, site: &mut Site<'_>, node: &str) {
+    pub(crate) fn come_back(&mut self, site: &mut Site<'_>, node: &str) {
         self.agenda.cancel(&Work::Missed(node.to_owned()));
-        let Some(held) = self.nodes.get(node) else { return };
+        let Some(held) = self.nodes.get_mut(node) else { return };
+        held.silent = false;
         let (object, status, user) = (held.spec.object(), held.spec.status(held.index), format!("system:node:{node}"));
-        if site.store.get("nodes", "", node).is_none() {
-            site.store.handle_as(&user, &Request::new(Method::Post, "/api/v1/nodes").with_body(JSON, object));
+        if !site.server.has_node(node) {
+            site.server.handle_as(&user, &Request::new(Method::Post, "/api/v1/nodes").with_body(JSON, object));
         }
         let patch = Request::new(Method::Patch, format!("/api/v1/nodes/{node}/status"))
             .with_body(STRATEGIC_MERGE_PATCH, json!({ "status": status }));
-        site.store.handle_as(&user, &patch);
+        site.server.handle_as(&user, &patch);
         self.condition(site, node, "True", "KubeletReady", "the agent is ready");
         self.start_agent(site, node);
     }
 
     /// The agent does not react any more; nothing else shows it.
-    pub(in crate::sim) fn agent_down(&mut self, node: &str) {
+    pub(crate) fn agent_down(&mut self, node: &str) {
         self.stop_agent(node);
     }
 
     /// The machine cannot be reached: its VMs may run on. The control plane notices after 40 s.
-    pub(in crate::sim) fn lose(&mut self, node: &str) {
+    pub(crate) fn lose(&mut self, node: &str) {
         self.stop_agent(node);
+        self.nodes.get_mut(node).into_iter().for_each(|held| held.silent = true);
         self.agenda.plan(Work::Missed(node.to_owned()), later(self.now, GRACE));
     }
 
     /// The machine starts anew: no VM survives.
-    pub(in crate::sim) fn reboot(&mut self, site: &mut Site<'_>, node: &str) {
+    pub(crate) fn reboot(&mut self, site: &mut Site<'_>, node: &str) {
         self.stop_agent(node);
         if let Some(held) = self.nodes.get_mut(node) {
             held.vms.clear();
@@ -137,74 +141,31 @@ impl Nodes {
     }
 
     /// The agent is started anew; what it had begun, it begins again.
-    pub(in crate::sim) fn restart_agent(&mut self, site: &mut Site<'_>, node: &str) {
+    pub(crate) fn restart_agent(&mut self, site: &mut Site<'_>, node: &str) {
         self.stop_agent(node);
         self.start_agent(site, node);
     }
 
     /// The agent says that its node is not ready; it goes on working.
-    pub(in crate::sim) fn not_ready(&mut self, site: &mut Site<'_>, node: &str) {
+    pub(crate) fn not_ready(&mut self, site: &mut Site<'_>, node: &str) {
         self.condition(site, node, "False", "KubeletNotReady", "the runtime does not answer");
     }
 
     /// The control plane has missed the node's heartbeat.
     pub(super) fn missed(&mut self, site: &mut Site<'_>, node: &str) {
-        self.condition(site, node, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.");
+        if !site.server.node_is_missed(node, self.now) {
+            return;
+        }
         site.told.push(Told {
             at: self.now,
             actor: "node-controller".to_owned(),
             object: node.to_owned(),
             text: format!("{node} is not ready"),
         });
-        let pods: Vec<(String, String)> = site
-            .store
-            .objects("pods", None)
-            .filter(|pod| text(pod, "/spec/nodeName") == node)
-            .map(|pod| (meta(pod, "namespace").to_owned(), meta(pod, "name").to_owned()))
-            .collect();
-        let now = stamp(self.now);
-        for (namespace, name) in pods {
-            site.store.modify("pods", &namespace, &name, |pod| unready(pod, &now));
-        }
     }
 
-    /// Sets the Ready condition, and the taints that the control plane derives from it.
-    fn condition(&mut self, site: &mut Site<'_>, node: &str, status: &str, reason: &str, words: &str) {
-        let now = stamp(self.now);
-        let taint = match status {
-            "True" => None,
-            "False" => Some(NOT_READY),
-            _ => Some(UNREACHABLE),
-        };
-        site.store.modify("nodes", "", node, |object| {
-            let list = child_mut(object, "status").entry("conditions").or_insert(json!([]));
-            let entries = list.as_array().cloned().unwrap_or_default();
-            let old = entries.iter().find(|entry| text(entry, "/type") == "Ready");
-            let since = old.filter(|old| text(old, "/status") == status).and_then(|old| old.get("lastTransitionTime"));
-            let since = since.cloned().unwrap_or_else(|| now.clone());
-            *list = json!([{
-                "type": "Ready", "status": status, "reason": reason, "message": words, "lastTransitionTime": since,
-                "lastHeartbeatTime": since,
-            }]);
-            let taints = as_map(object).entry("spec").or_insert(json!({}));
-            let taints = as_map(taints).entry("taints").or_insert(json!([]));
-            if let Some(taints) = taints.as_array_mut() {
-                taints.retain(|taint| !matches!(text(taint, "/key"), NOT_READY | UNREACHABLE));
-                for effect in taint.map(|_| ["NoSchedule", "NoExecute"]).into_iter().flatten() {
-                    taints.push(json!({"key": taint, "effect": effect, "timeAdded": now}));
-                }
-            }
-        });
-    }
-}
-
-/// The pod's Ready condition as the control plane sets it for a node that is silent.
-fn unready(pod: &mut Value, now: &Value) {
-    let list = child_mut(pod, "status").get_mut("conditions").and_then(Value::as_array_mut);
-    let ready = list.into_iter().flatten().find(|entry| text(entry, "/type") == "Ready");
-    if let Some(condition) = ready.filter(|condition| text(condition, "/status") == "True") {
-        condition["status"] = json!("False");
-        condition["reason"] = json!("NodeNotReady");
-        condition["lastTransitionTime"] = now.clone();
+    /// The node says how it is.
+    fn condition(&mut self, site: &mut Site<'_>, node: &str, status: &str, reason: &str, message: &str) {
+        site.server.node_says(node, &NodeCondition { status, reason, message }, self.now);
     }
 }

@@ -8,15 +8,15 @@ mod events;
 mod health;
 mod report;
 mod settings;
+mod site;
 mod vm;
 
 pub use health::NodeSpec;
+pub use site::{NodeCondition, Server, Site, Snapshots};
 pub use settings::{Effect, Injection, Settings, Step, Strays, Timings};
 pub use vm::Vm;
 
 use super::agenda::Agenda;
-use super::registry::Registry;
-use super::store::Store;
 use super::world::Told;
 use crate::core::contract::lifecycle::Lifecycle;
 use jiff::{SignedDuration, Timestamp};
@@ -24,13 +24,6 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What an agent works on: the API server, the registry, and who is told about it.
-pub(super) struct Site<'a> {
-    pub store: &'a mut Store,
-    pub registry: &'a mut Registry,
-    pub told: &'a mut Vec<Told>,
-}
 
 /// Something an agent has planned.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,6 +124,8 @@ struct Node {
     index: u64,
     /// Whether the agent runs.
     up: bool,
+    /// Whether the machine cannot be reached.
+    silent: bool,
     vms: BTreeMap<String, Vm>,
     /// Local snapshots by name.
     snapshots: BTreeSet<String>,
@@ -156,7 +151,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    pub(super) fn new(now: Timestamp) -> Self {
+    pub(crate) fn new(now: Timestamp) -> Self {
         Self {
             nodes: BTreeMap::new(),
             pods: BTreeMap::new(),
@@ -216,17 +211,21 @@ impl Nodes {
     pub fn is_agent_up(&self, node: &str) -> bool {
         self.nodes.get(node).is_some_and(|node| node.up)
     }
+    /// True where this node cannot be reached, and so is not heard of.
+    pub fn is_silent(&self, node: &str) -> bool {
+        self.nodes.get(node).is_some_and(|node| node.silent)
+    }
     /// When an agent has something to do next.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.agenda.next()
     }
 
-    pub(super) fn set_now(&mut self, now: Timestamp) {
+    pub(crate) fn set_now(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
     }
 
     /// Does the next thing that is due by now; false if there is none.
-    pub(super) fn run_next(&mut self, site: &mut Site<'_>) -> bool {
+    pub(crate) fn run_next(&mut self, site: &mut Site<'_>) -> bool {
         let Some(work) = self.agenda.take(self.now) else { return false };
         match work {
             Work::Pod(uid) => self.step(site, &uid),

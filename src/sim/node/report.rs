@@ -29,7 +29,7 @@ impl Pod {
         format!("system:node:{}", self.node)
     }
     fn send(&self, site: &mut Site<'_>, request: &Request) -> StoreReply {
-        site.store.handle_as(&self.user(), request)
+        site.server.handle_as(&self.user(), request)
     }
     /// A patch of annotations; null takes one away.
     fn annotate(&self, site: &mut Site<'_>, changes: &Map<String, Value>) -> StoreReply {
@@ -60,7 +60,7 @@ impl Nodes {
     /// `ready` at the same generation, and a generation never goes down.
     pub(super) fn say(&mut self, site: &mut Site<'_>, uid: &str, state: State, message: &str) {
         let Some(pod) = self.pods.get_mut(uid) else { return };
-        let known = site.store.by_uid(uid).map_or(0, |object| int(&annotations(object), keys::GENERATION));
+        let known = site.server.pod(uid).map_or(0, |object| int(&annotations(object), keys::GENERATION));
         let generation = known.max(pod.lifecycle.observed_generation);
         let sticks = pod.lifecycle.state == State::Failed && matches!(state, State::Ready | State::Hibernated);
         if sticks && generation == pod.lifecycle.observed_generation {
@@ -175,7 +175,7 @@ impl Nodes {
     /// Says again what was not taken, and what somebody has changed since.
     pub(super) fn reconcile(&mut self, site: &mut Site<'_>, uid: &str) {
         let Some(pod) = self.pods.get(uid) else { return };
-        let Some(object) = site.store.by_uid(uid) else { return };
+        let Some(object) = site.server.pod(uid) else { return };
         let (unsaid, runtime, status) =
             (pod.unsaid > 0, self.runtime_differs(pod, object), status_differs(pod, object));
         let published = pod.status.clone();

@@ -76,7 +76,7 @@ impl Nodes {
     }
 
     /// The guest of this VM stops, wherever it runs.
-    pub(in crate::sim) fn crash_guest(&mut self, vm: &str) {
+    pub(crate) fn crash_guest(&mut self, vm: &str) {
         let mut stopped = Vec::new();
         for (name, node) in &mut self.nodes {
             if let Some(vm) = node.vms.get_mut(vm) {
@@ -90,7 +90,7 @@ impl Nodes {
     }
 
     /// The VM vanishes, wherever it is.
-    pub(in crate::sim) fn lose_vm(&mut self, vm: &str) {
+    pub(crate) fn lose_vm(&mut self, vm: &str) {
         let names: Vec<String> = self.nodes.keys().cloned().collect();
         for node in names {
             self.remove_vm(&node, vm);
@@ -98,7 +98,7 @@ impl Nodes {
     }
 
     /// The probe of this VM fails from now on, or succeeds again.
-    pub(in crate::sim) fn set_probe(&mut self, vm: &str, ok: bool) {
+    pub(crate) fn set_probe(&mut self, vm: &str, ok: bool) {
         if ok {
             self.unwell.remove(vm);
         } else {

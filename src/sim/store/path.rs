@@ -139,6 +139,19 @@ impl Store {
         })
     }
 
+    /// How the rules in force refuse this request, whatever else there is to say to it.
+    pub fn refuses(&mut self, user: &str, request: &Request) -> Option<super::StoreReply> {
+        let target = self.resolve(&request.path)?;
+        let verb = verb(request, !target.name.is_empty());
+        let call = Call { user, request, target, verb };
+        let refused = admission::rules::at_the_door(self, &call);
+        let refused = refused.and_then(|()| match request.body {
+            Value::Null => Ok(()),
+            _ => admission::rules::at_admission(self, &call, &request.body).map(drop),
+        });
+        refused.err().map(|status_error::Refused(reply)| *reply)
+    }
+
     /// The request with what it is about, once it has passed authentication, flow control and authorization.
     pub(super) fn admit<'a>(&mut self, user: &'a str, request: &'a Request) -> Result<Call<'a>, status_error::Refused> {
         let target = self.resolve(&request.path).ok_or_else(no_such_path)?;

@@ -51,6 +51,11 @@ impl Recorder {
         std::mem::take(&mut self.lock().over)
     }
 
+    /// True while a pass is under way.
+    pub fn is_running(&self) -> bool {
+        !self.lock().running.is_empty()
+    }
+
     /// The operator dies now: its passes end here, and nothing more is heard of it.
     pub fn dies(&self) {
         let mut inner = self.lock();

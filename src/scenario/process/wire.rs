@@ -2,19 +2,20 @@
 //! some may not be opened, and after so many calls the operator dies.
 
 use crate::core::control::kinds::Kind;
-use crate::core::wire::Reply;
+use crate::core::wire::{Reply, Verb};
 use crate::shell::registry::Local;
 use crate::shell::watch;
 use crate::sim::server::Cluster;
 use crate::sim::world::OPERATOR;
 use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use http::{Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -45,9 +46,34 @@ struct Inner {
 }
 
 /// What is sent back.
-type Sent = UnsyncBoxBody<Bytes, Infallible>;
+pub type Sent = UnsyncBoxBody<Bytes, BoxError>;
 /// Why a connection broke.
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// The answer to a request, on its way.
+pub type Answering = BoxFuture<'static, Result<Response<Sent>, BoxError>>;
+
+/// What lies behind the wire: the cluster, and what a story lets happen to requests on their way there.
+pub trait Beyond: Send + Sync {
+    /// Answers one request to the API server.
+    fn api(&self, request: Request<kube::client::Body>) -> Answering;
+    /// Answers one call to the registry.
+    fn snapshots(&self, verb: Verb, vm: &str, tag: &str, digest: Option<&str>) -> BoxFuture<'static, Reply>;
+}
+
+impl Beyond for Cluster {
+    fn api(&self, request: Request<kube::client::Body>) -> Answering {
+        let cluster = self.clone();
+        async move {
+            let response = cluster.handle(OPERATOR, request).await?;
+            Ok(response.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
+        }
+        .boxed()
+    }
+    fn snapshots(&self, verb: Verb, vm: &str, tag: &str, digest: Option<&str>) -> BoxFuture<'static, Reply> {
+        let reply = self.with(|world| world.registry_call(verb, vm, tag, digest));
+        std::future::ready(reply).boxed()
+    }
+}
 
 impl Wire {
     /// An operator that may not watch these kinds.
@@ -100,23 +126,23 @@ impl Wire {
     }
 
     /// The operator's client.
-    pub fn client(self: &Arc<Self>, cluster: &Cluster) -> kube::Client {
-        let (wire, cluster) = (Arc::clone(self), cluster.clone());
+    pub fn client(self: &Arc<Self>, beyond: &Arc<dyn Beyond>) -> kube::Client {
+        let (wire, beyond) = (Arc::clone(self), Arc::clone(beyond));
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
-            let (wire, cluster) = (Arc::clone(&wire), cluster.clone());
-            async move { wire.carry(&cluster, request).await }
+            let (wire, beyond) = (Arc::clone(&wire), Arc::clone(&beyond));
+            async move { wire.carry(beyond.as_ref(), request).await }
         });
         kube::Client::new(service, "default")
     }
 
     /// The operator's registry.
-    pub fn registry(self: &Arc<Self>, cluster: &Cluster) -> Local {
-        let (wire, cluster) = (Arc::clone(self), cluster.clone());
+    pub fn registry(self: &Arc<Self>, beyond: &Arc<dyn Beyond>) -> Local {
+        let (wire, beyond) = (Arc::clone(self), Arc::clone(beyond));
         Arc::new(move |verb, vm, tag, digest| {
-            let (wire, cluster) = (Arc::clone(&wire), cluster.clone());
+            let (wire, beyond) = (Arc::clone(&wire), Arc::clone(&beyond));
             Box::pin(async move {
                 wire.call().await;
-                match cluster.with(|world| world.registry_call(verb, &vm, &tag, digest.as_deref())) {
+                match beyond.snapshots(verb, &vm, &tag, digest.as_deref()).await {
                     // Nobody answers: the caller has to have enough of it.
                     Reply::TimedOut => std::future::pending().await,
                     reply => reply,
@@ -127,24 +153,25 @@ impl Wire {
 
     async fn carry(
         self: Arc<Self>,
-        cluster: &Cluster,
+        beyond: &dyn Beyond,
         request: Request<kube::client::Body>,
     ) -> Result<Response<Sent>, BoxError> {
         let watched = Kind::ALL.into_iter().find(|kind| watch::path(*kind) == request.uri().path());
         let Some(kind) = watched.filter(|_| request.method() == Method::GET) else {
             self.call().await;
-            return cluster.handle(OPERATOR, request).await;
+            return beyond.api(request).await;
         };
         if self.is_dead() {
             std::future::pending::<()>().await;
         }
         if self.lock().refused.contains(&kind) {
-            let mut response = Response::new(Full::new(forbidden(kind)).boxed_unsync());
+            let body = Full::new(forbidden(kind)).map_err(|never| match never {});
+            let mut response = Response::new(body.boxed_unsync());
             *response.status_mut() = http::StatusCode::FORBIDDEN;
             return Ok(response);
         }
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-        let response = cluster.handle(OPERATOR, request).await?;
+        let response = beyond.api(request).await?;
         if !is_watch {
             return Ok(response);
         }
@@ -178,14 +205,14 @@ struct Shown<B> {
     over: bool,
 }
 
-impl<B: Body<Data = Bytes, Error = Infallible> + Unpin> Body for Shown<B> {
+impl<B: Body<Data = Bytes, Error = BoxError> + Unpin> Body for Shown<B> {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if self.over {
             return Poll::Ready(None);
         }

@@ -1,0 +1,272 @@
+//! The third stage: the shell as it runs in a cluster, against a real control plane, with the nodes and the registry of
+//! `sim` as its nodes and its registry. Time is real, and so are the control plane's controllers and its scheduler.
+
+pub mod lens;
+mod line;
+mod mirror;
+mod realm;
+
+use super::given::Given;
+use super::happenings::Happening;
+use super::process::wire::Beyond;
+use super::process::{Process, Terms};
+use super::script::Script;
+use super::setting;
+use super::stage::{OperatorEvent, QUIET, Stage};
+use super::steps::Step;
+use crate::core::control::kinds::Kind;
+use crate::core::meta;
+use crate::shell::options::Settings;
+use crate::shell::registry::Registry;
+use jiff::Timestamp;
+use lens::Lens;
+use line::{Line, Shared};
+use realm::Cluster;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+/// A call that is not answered is given up after this long.
+const DEADLINE: Duration = Duration::from_secs(2);
+/// Nothing has happened for this long: whoever acts on something has acted.
+const STILL: Duration = Duration::from_millis(1_500);
+/// The same while a namespace goes: its controller looks again by itself, and says nothing before.
+const STILL_DYING: Duration = Duration::from_secs(9);
+/// A story is given so much longer than in memory before it goes on without having settled.
+const LONGER: Duration = Duration::from_secs(40);
+
+/// A control plane that stories are played on.
+#[derive(Clone)]
+pub struct Ground {
+    /// What watches and operators run on.
+    pub handle: Handle,
+    /// The client of the administrator: people and nodes.
+    pub admin: kube::Client,
+    /// The client of the operator.
+    pub operator: kube::Client,
+}
+
+/// One story's part of it.
+pub struct Live {
+    ground: Ground,
+    cluster: Cluster,
+    line: Arc<dyn Beyond>,
+    shared: Arc<Shared>,
+    start: Timestamp,
+    origin: Instant,
+    first: Option<Process>,
+    second: Option<Process>,
+    refused: Vec<Kind>,
+    starts_at: Option<Duration>,
+    down_for: Duration,
+    /// Settling ends after this long, whether it is settled or not.
+    longest: Duration,
+    happenings: Vec<Happening>,
+}
+
+impl Live {
+    /// The cluster as this story finds it. The number is the story's own; in memory it takes as long as `expected`.
+    pub fn new(ground: &Ground, script: &Script, number: usize, expected: Duration) -> Result<Self, String> {
+        let _within = ground.handle.enter();
+        let (start, origin) = (Timestamp::now(), Instant::now());
+        let namespaces = namespaces(script);
+        let only = Some(script.given.namespace.as_str()).filter(|_| namespaces.len() == 1);
+        let lens = Arc::new(Lens::new(number, only));
+        let shared = Arc::new(Shared::new(realm::rules(), origin));
+        let cluster = Cluster::new(&ground.handle, &ground.admin, &lens, &shared);
+        let line: Arc<dyn Beyond> = Arc::new(Line {
+            lens,
+            operator: ground.operator.clone(),
+            people: ground.admin.clone(),
+            shared: Arc::clone(&shared),
+        });
+        let mut live = Self {
+            ground: ground.clone(),
+            cluster,
+            line,
+            shared,
+            start,
+            origin,
+            first: None,
+            second: None,
+            refused: setting::refused_kinds(&script.given),
+            starts_at: None,
+            down_for: Duration::ZERO,
+            longest: expected.saturating_add(LONGER),
+            happenings: Vec::new(),
+        };
+        setting::set_up(&mut live.cluster, &script.given)?;
+        live.cluster.take_told();
+        Ok(live)
+    }
+
+    fn start(&self, name: &str) -> Process {
+        let _within = self.ground.handle.enter();
+        // A watch that a story holds still stays so: its silence is not to be noticed within the story.
+        let watch_timeout = Duration::from_secs(3_600);
+        Process::start(Terms {
+            name,
+            beyond: Arc::clone(&self.line),
+            refused: &self.refused,
+            origin: self.origin,
+            now: Timestamp::now(),
+            settings: Settings { http_timeout: DEADLINE, watch_timeout, ..Settings::default() },
+            registry: &|answer, clock| Registry::local(answer, clock).with_deadline(DEADLINE),
+            pace: None,
+        })
+    }
+
+    fn operators(&self) -> impl Iterator<Item = &Process> {
+        [&self.first, &self.second].into_iter().flatten()
+    }
+
+    /// One moment, for no longer than this.
+    fn moment(&mut self, longest: Duration) {
+        self.cluster.tick(longest);
+        if self.first.as_ref().is_some_and(Process::is_dead) {
+            self.hear();
+            self.first = None;
+            self.starts_at = Some(self.now().saturating_add(self.down_for));
+        }
+        let now = self.now();
+        if self.starts_at.is_some_and(|at| at <= now) {
+            self.starts_at = None;
+            self.first = Some(self.start(""));
+            self.happenings.push(Happening::Note { at: now, text: "the operator starts".to_owned() });
+            self.shared.touch();
+        }
+    }
+
+    /// Takes note of what has happened.
+    fn hear(&mut self) {
+        let stories: Vec<_> = self.operators().flat_map(Process::take).collect();
+        let mut heard: Vec<Happening> = stories.into_iter().map(|story| Happening::Pass(Box::new(story))).collect();
+        heard.extend(self.cluster.take_told().into_iter().map(|told| {
+            let text = told.text.strip_prefix(&format!("{} ", told.actor)).unwrap_or(&told.text).to_owned();
+            Happening::World { at: realm::since(self.start, told.at), actor: told.actor, text }
+        }));
+        self.happenings.extend(heard);
+    }
+
+    /// For how long nothing has happened; not at all while a pass is under way.
+    fn still_for(&self) -> Duration {
+        if self.operators().any(Process::is_busy) { Duration::ZERO } else { self.shared.quiet_for() }
+    }
+
+    fn stop(&mut self, second: bool) {
+        let operator = if second { self.second.take() } else { self.first.take() };
+        if let Some(operator) = operator {
+            self.happenings.extend(operator.take().into_iter().map(|story| Happening::Pass(Box::new(story))));
+            self.ground.handle.block_on(operator.stop());
+        }
+    }
+
+    /// What a watch has to show, it shows now.
+    fn show(operator: &Process) {
+        operator.open(true);
+    }
+}
+
+impl Stage for Live {
+    type Realm = Cluster;
+
+    fn with<R>(&mut self, act: impl FnOnce(&mut Cluster) -> R) -> R {
+        self.shared.touch();
+        act(&mut self.cluster)
+    }
+
+    fn operator(&mut self, event: OperatorEvent) {
+        self.shared.touch();
+        match event {
+            OperatorEvent::Start => self.first = Some(self.start("")),
+            OperatorEvent::Stop => self.stop(false),
+            OperatorEvent::Second(true) => self.second = Some(self.start("second")),
+            OperatorEvent::Second(false) => self.stop(true),
+            OperatorEvent::DieAfter(calls, down) => {
+                self.down_for = down;
+                self.first.iter().for_each(|operator| operator.die_after(calls));
+            }
+            OperatorEvent::Lag(kind, on) => self.first.iter().for_each(|operator| {
+                operator.lag(kind, on);
+                Self::show(operator);
+            }),
+            OperatorEvent::Gap(kind, on) => self.first.iter().for_each(|operator| {
+                operator.gap(kind, on);
+                Self::show(operator);
+            }),
+            OperatorEvent::Jump(by) => self.first.iter().for_each(|operator| operator.shell.clock.jump(by)),
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    fn next_due(&mut self) -> Option<Duration> {
+        let now = self.now();
+        let nodes = self.cluster.next_due().map(|due| now.saturating_add(due));
+        self.operators().filter_map(Process::next_due).chain(nodes).chain(self.starts_at).min()
+    }
+
+    fn run_until(&mut self, at: Duration) {
+        loop {
+            let left = at.saturating_sub(self.now());
+            self.moment(left);
+            if left.is_zero() {
+                return;
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        let end = self.now().saturating_add(self.longest);
+        loop {
+            self.run_until(self.now().saturating_add(Duration::from_millis(100)));
+            let wanted = if self.cluster.is_dying() { STILL_DYING } else { STILL };
+            let now = self.now();
+            if now > end {
+                return;
+            }
+            if self.still_for() < wanted {
+                continue;
+            }
+            match self.next_due() {
+                Some(due) if due <= now.saturating_add(QUIET) => self.run_until(due.min(end)),
+                Some(_) | None => return,
+            }
+        }
+    }
+
+    fn take_happenings(&mut self) -> Vec<Happening> {
+        self.hear();
+        let mut happened = std::mem::take(&mut self.happenings);
+        happened.sort_by_key(|happening| match happening {
+            Happening::World { at, .. } | Happening::Note { at, .. } => *at,
+            Happening::Pass(pass) => pass.at,
+            Happening::Step(_) => Duration::ZERO,
+        });
+        happened
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.first = None;
+        self.second = None;
+        self.cluster.clear();
+    }
+}
+
+/// Every namespace that a story speaks of.
+fn namespaces(script: &Script) -> BTreeSet<String> {
+    let Given { namespace, set, sets, objects, .. } = &script.given;
+    let applied = script.when.iter().filter_map(|step| match step {
+        Step::Apply(set) => Some(&set.object),
+        _ => None,
+    });
+    let named = set.iter().chain(sets).map(|set| &set.object).chain(objects).chain(applied);
+    let named = named.map(|object| meta::text(object, "namespace")).filter(|name| !name.is_empty());
+    named.chain([namespace.clone()]).collect()
+}

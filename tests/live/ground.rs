@@ -1,0 +1,39 @@
+//! What stories need of a control plane before the first is played: the project's kinds, and an operator who may do what
+//! it needs and no more.
+
+use crate::plane::ControlPlane;
+use crate::plane::certs::Fault;
+use cocoon_operator::scenario::live::Ground;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use std::path::Path;
+use std::process::Command;
+use tokio::runtime::Handle;
+
+/// Whom the operator is known as.
+pub const OPERATOR: &str = "system:serviceaccount:cocoon-system:cocoon-operator";
+
+/// Prepares the control plane.
+pub fn prepare(plane: &ControlPlane, handle: &Handle) -> Result<Ground, Fault> {
+    let crds = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
+    kubectl(plane, &["apply", "-f", &crds.display().to_string()])?;
+    let rights = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/rights.yaml");
+    kubectl(plane, &["apply", "-f", &rights.display().to_string()])?;
+    kubectl(plane, &["wait", "--for=condition=Established", "--timeout=30s", "-f", &crds.display().to_string()])?;
+    let operator = plane.kubeconfig(OPERATOR, Some("system:serviceaccounts"))?;
+    Ok(Ground { handle: handle.clone(), admin: client(handle, &plane.admin())?, operator: client(handle, &operator)? })
+}
+
+fn client(handle: &Handle, kubeconfig: &Path) -> Result<kube::Client, Fault> {
+    let _within = handle.enter();
+    let read = Kubeconfig::read_from(kubeconfig)?;
+    let config = handle.block_on(kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()))?;
+    Ok(cocoon_operator::shell::client::connect(config)?)
+}
+
+fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> Result<(), Fault> {
+    let output = Command::new(plane.kubectl()).arg("--kubeconfig").arg(plane.admin()).args(arguments).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("kubectl {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr)).into())
+}

@@ -1,0 +1,70 @@
+//! Every story that can be told on a real cluster, told there: the same claims, and step by step the same effects as in
+//! memory.
+
+use cocoon_operator::scenario::happenings::Happening;
+use cocoon_operator::scenario::live::{Ground, Live};
+use cocoon_operator::scenario::projection::effects;
+use cocoon_operator::scenario::runner::{self, Played};
+use cocoon_operator::scenario::script::Script;
+use libtest_mimic::{Failed, Trial};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The stories, each a test.
+pub fn trials(ground: &Ground) -> Vec<Trial> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let files = walkdir::WalkDir::new(&root).sort_by_file_name().into_iter().filter_map(Result::ok);
+    let files = files.map(walkdir::DirEntry::into_path);
+    let stories = files.filter(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    stories.enumerate().map(|(number, file)| trial(ground, &root, number, file)).collect()
+}
+
+fn trial(ground: &Ground, root: &Path, number: usize, file: PathBuf) -> Trial {
+    let name = file.strip_prefix(root).unwrap_or(&file).with_extension("").display().to_string();
+    let ground = ground.clone();
+    Trial::test(format!("stories::{name}"), move || play(&ground, number, &file))
+}
+
+fn play(ground: &Ground, number: usize, file: &Path) -> Result<(), Failed> {
+    let script = Script::load(file)?;
+    let told = runner::play(&script)?;
+    if told.took.as_secs() > 120 {
+        return Err(format!("EXCLUDED {:?}", told.took).into());
+    }
+    let mut live = Live::new(ground, &script, number, told.took)?;
+    let played = runner::play_on(&script, &mut live)?;
+    let wrong: Vec<String> = difference(&told, &played).into_iter().chain(played.failures.iter().cloned()).collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(format!("in memory\n{}\n\nlive\n{}\n\n{}\n", told.transcript, played.transcript, wrong.join("\n")).into())
+}
+
+/// What the two stages do not agree on, step by step.
+fn difference(told: &Played, played: &Played) -> Vec<String> {
+    let steps: Vec<&str> = told.happenings.iter().filter_map(step).collect();
+    let (there, here) = (effects(&told.happenings), effects(&played.happenings));
+    let mut wrong = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let pairs = [
+            ("effect", there.get(at), here.get(at)),
+            ("state", told.pictures.get(at).map(|one| &one.lines), played.pictures.get(at).map(|one| &one.lines)),
+        ];
+        for (what, there, here) in pairs {
+            let (there, here) = (there.cloned().unwrap_or_default(), here.cloned().unwrap_or_default());
+            let only = |one: &BTreeSet<String>, other: &BTreeSet<String>, place: &str| -> Vec<String> {
+                one.difference(other).map(|line| format!("step {at} ({step}): {what} only {place}: {line}")).collect()
+            };
+            wrong.extend(only(&there, &here, "in memory"));
+            wrong.extend(only(&here, &there, "live"));
+        }
+    }
+    wrong
+}
+
+fn step(happening: &Happening) -> Option<&str> {
+    match happening {
+        Happening::Step(text) => Some(text),
+        Happening::World { .. } | Happening::Pass(_) | Happening::Note { .. } => None,
+    }
+}
