@@ -1,11 +1,11 @@
 //! Every story that can be told on a real cluster, told there: the same claims, and step by step the same effects as in
 //! memory.
 
-use cocoon_operator::scenario::happenings::Happening;
 use cocoon_operator::scenario::live::{Ground, Live};
-use cocoon_operator::scenario::projection::effects;
+use cocoon_operator::scenario::projection::{Effects, effects};
 use cocoon_operator::scenario::runner::{self, Played};
 use cocoon_operator::scenario::script::Script;
+use cocoon_operator::scenario::steps::Step;
 use libtest_mimic::{Failed, Trial};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,38 +33,34 @@ fn play(ground: &Ground, number: usize, file: &Path) -> Result<(), Failed> {
     }
     let mut live = Live::new(ground, &script, number, told.took)?;
     let played = runner::play_on(&script, &mut live)?;
-    let wrong: Vec<String> = difference(&told, &played).into_iter().chain(played.failures.iter().cloned()).collect();
+    let wrong: Vec<String> = difference(&script, &told, &played).into_iter().chain(played.failures.iter().cloned()).collect();
     if wrong.is_empty() {
         return Ok(());
     }
     Err(format!("in memory\n{}\n\nlive\n{}\n\n{}\n", told.transcript, played.transcript, wrong.join("\n")).into())
 }
 
-/// What the two stages do not agree on, step by step.
-fn difference(told: &Played, played: &Played) -> Vec<String> {
-    let steps: Vec<&str> = told.happenings.iter().filter_map(step).collect();
+/// What the two stages do not agree on: what the operator did up to each `settle`, and how everything stands then.
+fn difference(script: &Script, told: &Played, played: &Played) -> Vec<String> {
     let (there, here) = (effects(&told.happenings), effects(&played.happenings));
     let mut wrong = Vec::new();
-    for (at, step) in steps.iter().enumerate() {
-        let pairs = [
-            ("effect", there.get(at), here.get(at)),
-            ("state", told.pictures.get(at).map(|one| &one.lines), played.pictures.get(at).map(|one| &one.lines)),
-        ];
-        for (what, there, here) in pairs {
-            let (there, here) = (there.cloned().unwrap_or_default(), here.cloned().unwrap_or_default());
-            let only = |one: &BTreeSet<String>, other: &BTreeSet<String>, place: &str| -> Vec<String> {
-                one.difference(other).map(|line| format!("step {at} ({step}): {what} only {place}: {line}")).collect()
-            };
-            wrong.extend(only(&there, &here, "in memory"));
-            wrong.extend(only(&here, &there, "live"));
+    let (mut begin, last) = (0, script.when.len().saturating_sub(1));
+    for (at, step) in script.when.iter().enumerate() {
+        if !matches!(step, Step::Settle) && at != last {
+            continue;
         }
+        let part = |all: &[Effects]| all.iter().take(at + 1).skip(begin).flatten().cloned().collect::<Effects>();
+        let lines = |one: &Played| one.pictures.get(at).map(|picture| picture.lines.clone()).unwrap_or_default();
+        let pairs = [("effect", part(&there), part(&here)), ("state", lines(told), lines(played))];
+        for (what, there, here) in pairs {
+            let mut only = |one: &BTreeSet<String>, other: &BTreeSet<String>, place: &str| {
+                let lines = one.difference(other);
+                wrong.extend(lines.map(|line| format!("when[{begin}..={at}]: {what} only {place}: {line}")));
+            };
+            only(&there, &here, "in memory");
+            only(&here, &there, "live");
+        }
+        begin = at + 1;
     }
     wrong
-}
-
-fn step(happening: &Happening) -> Option<&str> {
-    match happening {
-        Happening::Step(text) => Some(text),
-        Happening::World { .. } | Happening::Pass(_) | Happening::Note { .. } => None,
-    }
 }

@@ -71,6 +71,11 @@ impl Mirror {
         self.take(resource, object);
     }
 
+    /// It is known to be gone.
+    pub fn forget(&mut self, resource: &str, namespace: &str, name: &str) {
+        self.objects.remove(&Key::new(resource, namespace, name));
+    }
+
     fn take(&mut self, resource: &str, object: &Value) {
         let key = Key::new(resource, &meta::text(object, "namespace"), &meta::text(object, "name"));
         let newer = self.objects.get(&key).is_none_or(|known| {

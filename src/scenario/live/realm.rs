@@ -76,15 +76,25 @@ impl Plane {
     /// Nobody is to see less than what a write was answered with.
     fn learn(&mut self, request: &Request, reply: &Reply) {
         let Reply::Http { status: 200..=299, body, .. } = reply else { return };
-        if !matches!(request.method, Method::Post | Method::Put | Method::Patch) {
+        if request.method == Method::Get {
             return;
         }
-        let about = lock(&self.shared.rules).about(request);
-        let (Some(about), Ok(object)) = (about, serde_json::from_slice::<Value>(body)) else { return };
+        let Some(about) = lock(&self.shared.rules).about(request) else { return };
         let plural = about.kind.split('/').next().unwrap_or_default();
         let custom = matches!(plural, "cocoonsets" | "cocoonhibernations");
         let resource = if custom { format!("{plural}.{}", keys::GROUP) } else { plural.to_owned() };
-        self.mirror.learn(&resource, &object);
+        if request.method != Method::Delete {
+            return serde_json::from_slice(body).map_or((), |object| self.mirror.learn(&resource, &object));
+        }
+        // What a deletion is answered with does not say whether the object is still there.
+        let get = Request::new(Method::Get, request.path.clone());
+        match self.handle.block_on(self.api.send("look", &get)) {
+            Reply::Http { status: 200, body, .. } => {
+                serde_json::from_slice(&body).map_or((), |object| self.mirror.learn(&resource, &object));
+            }
+            Reply::Http { status: 404, .. } => self.mirror.forget(&resource, &about.namespace, &about.name),
+            Reply::Http { .. } | Reply::TimedOut | Reply::Reset { .. } | Reply::Fenced => {}
+        }
     }
 }
 
