@@ -117,7 +117,7 @@ struct Ran {
 }
 
 /// Plays so many parts with these faults.
-fn run(parts: usize, faults: &[Fault], mut stage: impl Stage) -> Ran {
+fn run(parts: usize, faults: &[Fault], mut stage: impl Stage<Realm = World>) -> Ran {
     stage.with(|world| faults.iter().for_each(|fault| world.faults.add(fault.clone())));
     let played = runner::play_on(&life(parts), &mut stage).expect("it plays");
     stage.with(|world| {

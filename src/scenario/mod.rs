@@ -23,7 +23,7 @@ mod requests;
 pub mod runner;
 pub mod schema;
 pub mod script;
-mod setting;
+pub mod setting;
 pub mod stage;
 pub mod steps;
 pub mod transcript;

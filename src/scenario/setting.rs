@@ -21,6 +21,18 @@ const NODES: [&str; 2] = ["node-a", "node-b"];
 /// How many pods fit on a node where a story does not say.
 const FITS: u32 = 256;
 
+/// The text of a story that begins at another time: what it says of times moves with it.
+pub fn at(text: &str, start: Timestamp) -> Result<String, String> {
+    let began: Timestamp = START.parse().map_err(|error| format!("the start: {error}"))?;
+    let later = start.duration_since(began);
+    let pattern = regex::Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").map_err(|error| error.to_string())?;
+    let moved = |found: &regex::Captures<'_>| {
+        let time = found[0].parse::<Timestamp>().ok().and_then(|time| time.checked_add(later).ok());
+        time.map_or_else(|| found[0].to_owned(), |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+    };
+    Ok(pattern.replace_all(text, moved).into_owned())
+}
+
 /// Who a story is about.
 #[derive(Clone, Debug)]
 pub struct Cast {

@@ -1,6 +1,7 @@
 //! The live stage: the operator against a real control plane. One control plane is started for all tests and ended
 //! after the last.
 
+mod apart;
 mod ground;
 mod plane;
 mod stories;

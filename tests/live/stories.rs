@@ -1,39 +1,78 @@
 //! Every story that can be told on a real cluster, told there: the same claims, and step by step the same effects as in
 //! memory.
 
+use crate::apart;
 use cocoon_operator::scenario::live::{Ground, Live};
 use cocoon_operator::scenario::projection::{Effects, effects};
 use cocoon_operator::scenario::runner::{self, Played};
 use cocoon_operator::scenario::script::Script;
+use cocoon_operator::scenario::setting;
 use cocoon_operator::scenario::steps::Step;
+use jiff::Timestamp;
 use libtest_mimic::{Failed, Trial};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The stories, each a test.
+/// The stories that are played, each a test, and one about those that are not.
 pub fn trials(ground: &Ground) -> Vec<Trial> {
+    let all = stories();
+    let names: BTreeSet<String> = all.iter().map(|(name, _)| name.clone()).collect();
+    let mut trials = vec![Trial::test("stories::those_apart_are_rightly_so", move || rightly_apart(&names))];
+    for (number, (name, file)) in all.into_iter().enumerate() {
+        let ground = ground.clone();
+        let apart = apart::excluded(&name).is_some();
+        let test = Trial::test(format!("stories::{name}"), move || play(&ground, number, &name, &file));
+        trials.push(test.with_ignored_flag(apart));
+    }
+    trials
+}
+
+/// Every story by its name.
+fn stories() -> Vec<(String, PathBuf)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let files = walkdir::WalkDir::new(&root).sort_by_file_name().into_iter().filter_map(Result::ok);
     let files = files.map(walkdir::DirEntry::into_path);
     let stories = files.filter(|file| file.extension().is_some_and(|extension| extension == "yaml"));
-    stories.enumerate().map(|(number, file)| trial(ground, &root, number, file)).collect()
+    let name = |file: &Path| file.strip_prefix(&root).unwrap_or(file).with_extension("").display().to_string();
+    stories.map(|file| (name(&file), file)).collect()
 }
 
-fn trial(ground: &Ground, root: &Path, number: usize, file: PathBuf) -> Trial {
-    let name = file.strip_prefix(root).unwrap_or(&file).with_extension("").display().to_string();
-    let ground = ground.clone();
-    Trial::test(format!("stories::{name}"), move || play(&ground, number, &file))
-}
-
-fn play(ground: &Ground, number: usize, file: &Path) -> Result<(), Failed> {
-    let script = Script::load(file)?;
-    let told = runner::play(&script)?;
-    if told.took.as_secs() > 120 {
-        return Err(format!("EXCLUDED {:?}", told.took).into());
+/// What stands in the lists is a story, once, and takes as long as the list says.
+fn rightly_apart(names: &BTreeSet<String>) -> Result<(), Failed> {
+    let listed = apart::EXCLUDED.iter().chain(apart::CLAIMS_ONLY).flat_map(|(_, stories)| stories.iter());
+    let mut seen = BTreeSet::new();
+    for story in apart::TOO_LONG.iter().chain(listed) {
+        if !names.contains(*story) {
+            return Err(format!("{story} is no story").into());
+        }
+        if !seen.insert(*story) {
+            return Err(format!("{story} is listed twice").into());
+        }
     }
+    for story in apart::TOO_LONG {
+        let script = Script::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{story}.yaml")))?;
+        let took = runner::play(&script)?.took;
+        if took.as_secs() <= apart::LONGEST {
+            return Err(format!("{story} takes {took:?} only, and could be played").into());
+        }
+    }
+    Ok(())
+}
+
+fn play(ground: &Ground, number: usize, name: &str, file: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(file)?;
+    let script = Script::parse(name, &text)?;
+    let told = runner::play(&script)?;
+    if told.took.as_secs() > apart::LONGEST {
+        return Err(format!("in memory it takes {:?}: it belongs into the list of those that wait", told.took).into());
+    }
+    let script = Script::parse(name, &setting::at(&text, Timestamp::now())?)?;
     let mut live = Live::new(ground, &script, number, told.took)?;
     let played = runner::play_on(&script, &mut live)?;
-    let wrong: Vec<String> = difference(&script, &told, &played).into_iter().chain(played.failures.iter().cloned()).collect();
+    let mut wrong = played.failures.clone();
+    if apart::claims_only(name).is_none() {
+        wrong.extend(difference(&script, &told, &played));
+    }
     if wrong.is_empty() {
         return Ok(());
     }

@@ -73,6 +73,12 @@ impl Plane {
         reply
     }
 
+    fn see(&mut self, resource: &str, body: &[u8]) {
+        if let Ok(object) = serde_json::from_slice(body) {
+            self.mirror.learn(resource, &object);
+        }
+    }
+
     /// Nobody is to see less than what a write was answered with.
     fn learn(&mut self, request: &Request, reply: &Reply) {
         let Reply::Http { status: 200..=299, body, .. } = reply else { return };
@@ -84,14 +90,12 @@ impl Plane {
         let custom = matches!(plural, "cocoonsets" | "cocoonhibernations");
         let resource = if custom { format!("{plural}.{}", keys::GROUP) } else { plural.to_owned() };
         if request.method != Method::Delete {
-            return serde_json::from_slice(body).map_or((), |object| self.mirror.learn(&resource, &object));
+            return self.see(&resource, body);
         }
         // What a deletion is answered with does not say whether the object is still there.
         let get = Request::new(Method::Get, request.path.clone());
         match self.handle.block_on(self.api.send("look", &get)) {
-            Reply::Http { status: 200, body, .. } => {
-                serde_json::from_slice(&body).map_or((), |object| self.mirror.learn(&resource, &object));
-            }
+            Reply::Http { status: 200, body, .. } => self.see(&resource, &body),
             Reply::Http { status: 404, .. } => self.mirror.forget(&resource, &about.namespace, &about.name),
             Reply::Http { .. } | Reply::TimedOut | Reply::Reset { .. } | Reply::Fenced => {}
         }

@@ -139,6 +139,7 @@ impl Process {
         self.shell.state.next_due().map(|due| due.saturating_add(self.started))
     }
     /// True while a pass is under way or could begin.
+    #[cfg(feature = "live")]
     pub fn is_busy(&self) -> bool {
         self.recorder.is_running() || self.shell.state.stats().depth > 0
     }

@@ -52,6 +52,7 @@ impl Recorder {
     }
 
     /// True while a pass is under way.
+    #[cfg(feature = "live")]
     pub fn is_running(&self) -> bool {
         !self.lock().running.is_empty()
     }

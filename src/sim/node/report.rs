@@ -141,7 +141,9 @@ impl Nodes {
         });
         if !ip.is_empty() {
             status["podIP"] = json!(ip);
-            status["podIPs"] = json!([{"ip": ip}]);
+            // The list merges by address: without the directive an earlier one would stay, and two of one family are
+            // refused.
+            status["podIPs"] = json!([{"$patch": "replace"}, {"ip": ip}]);
         }
         if let Some(pod) = self.pods.get_mut(uid) {
             pod.ready_since = ready.then_some(since);

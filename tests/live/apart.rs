@@ -1,0 +1,95 @@
+//! The stories that are not played on a real cluster, each with its reason, and those that are held to their claims alone.
+
+/// A reason, and the stories that it is about.
+pub type Group = (&'static str, &'static [&'static str]);
+
+/// No story is waited for longer than this: it would be the whole suite that waits.
+pub const LONGEST: u64 = 170;
+
+/// They need more waiting than [`LONGEST`]: backoffs, timers of a node that is lost, quotas that stay full. Time cannot be
+/// made to pass sooner on a real control plane.
+pub const TOO_LONG: &[&str] = &[
+    "creation/every-field",
+    "creation/main-then-subs-then-toolbox",
+    "deletion/agent-down-then-back",
+    "deletion/on-a-lost-node",
+    "deletion/registry-away",
+    "failure/dead-letter-deleted-by-a-user",
+    "failure/failed-after-a-watch-gap",
+    "failure/failed-main-still-runs",
+    "failure/image-cannot-be-pulled",
+    "failure/main-keeps-vanishing",
+    "failure/recovers-after-the-dead-letter",
+    "failure/recovers-between-charge-and-delete",
+    "failure/toolbox-never-comes-up",
+    "failure/vm-vanishes-for-ever",
+    "left-alone/hibernation-on-a-pod",
+    "left-alone/hint-alone",
+    "left-alone/released-hint",
+    "left-alone/suspended-at-birth",
+    "left-alone/waking",
+    "names/shared-vm-name-and-its-snapshot-waits",
+    "names/shared-vm-name-becomes-free",
+    "names/shared-vm-name-while-its-vm-is-saved",
+    "nodes/failed-on-a-lost-node",
+    "nodes/image-edited-while-lost",
+    "nodes/lost-and-back",
+    "nodes/lost-and-back-under-an-older-crd",
+    "nodes/lost-node",
+    "nodes/lost-twice",
+    "nodes/out-of-service",
+    "quota/never-raised",
+    "refusals/credentials-unknown",
+    "refusals/policy-for-a-quarter-of-an-hour",
+    "rollout/admission-adds-things",
+    "rollout/adopt",
+    "rollout/edits-that-destroy-no-vm",
+    "rollout/in-place",
+    "rollout/limits-without-requests",
+    "rollout/refused-beforehand",
+    "rollout/under-a-full-quota",
+    "scale/from-2-to-11-to-9",
+    "scale/surplus-pod-lost-its-label",
+    "scale/surplus-pod-lost-its-label-while-we-are-away",
+    "scale/to-zero-while-creates-are-refused",
+    "status/older-crd",
+    "status/unschedulable",
+];
+
+/// All others that are not played.
+pub const EXCLUDED: &[Group] = &[
+    ("no operator holds a lease yet, so none can lose it", &["races/lease-lost"]),
+    (
+        "one control plane serves all stories: its kinds and its namespace controller cannot be others for one of them",
+        &["incident/b-legacy-order"],
+    ),
+    (
+        "which of two sets of the same second is older is decided by their uids, and those are drawn by chance",
+        &["names/two-sets-one-vm-name"],
+    ),
+];
+
+/// They are played and their claims must hold, but who does what is decided by a race that the simulated cluster always
+/// decides alike.
+pub const CLAIMS_ONLY: &[Group] = &[
+    ("a foreground deletion and the operator both delete the pods, and either is first", &["deletion/foreground"]),
+    (
+        "the creates of a wave leave side by side: how many of them arrive before the namespace goes is chance",
+        &["incident/b-eight-in-flight"],
+    ),
+];
+
+/// Why this story is not played.
+pub fn excluded(story: &str) -> Option<&'static str> {
+    let too_long = TOO_LONG.contains(&story).then_some("needs too much waiting");
+    too_long.or_else(|| found(EXCLUDED, story))
+}
+
+/// Why this story is held to its claims alone.
+pub fn claims_only(story: &str) -> Option<&'static str> {
+    found(CLAIMS_ONLY, story)
+}
+
+fn found(groups: &[Group], story: &str) -> Option<&'static str> {
+    groups.iter().find(|(_, stories)| stories.contains(&story)).map(|(why, _)| *why)
+}
