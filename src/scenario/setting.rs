@@ -130,14 +130,12 @@ pub fn create_set(world: &mut impl Realm, namespace: &str, set: &SetGiven) -> Re
         world.add_namespace(&namespace);
     }
     let path = format!("/apis/{}/{}/namespaces/{namespace}/cocoonsets", keys::GROUP, keys::VERSION);
-    if let Some(present) = world.get("cocoonsets.cocoonset.cocoonstack.io", &namespace, &name) {
-        let mut next = present.clone();
-        for key in ["spec"] {
-            if let Some(fields) = next.as_object_mut() {
-                fields.insert(key.to_owned(), set.object.get(key).cloned().unwrap_or_default());
-            }
-        }
-        return done(world, Request::new(Method::Put, format!("{path}/{name}")).with_body(JSON, next));
+    if world.get("cocoonsets.cocoonset.cocoonstack.io", &namespace, &name).is_some() {
+        // Whatever has been written to it meanwhile: only the spec is the user's.
+        let spec = set.object.get("spec").cloned().unwrap_or_default();
+        let patch = json!([{ "op": "add", "path": "/spec", "value": spec }]);
+        let request = Request::new(Method::Patch, format!("{path}/{name}"));
+        return done(world, request.with_body(crate::core::wire::JSON_PATCH, patch));
     }
     create(world, &namespace, &set.object)?;
     if let Some(status) = &set.status {

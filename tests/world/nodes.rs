@@ -223,8 +223,8 @@ fn a_namespace_is_emptied_pods_first() {
             "+25 node-a: demo-0 is being saved",
             "+35 node-a: demo-0 is pushed as latest",
             "+36 node-a: demo-0 is gone",
-            "+37 namespace-controller: cocoonset demo is removed",
-            "+37 namespace-controller: namespace ns is removed",
+            "+45.475 namespace-controller: cocoonset demo is removed",
+            "+45.475 namespace-controller: namespace ns is removed",
         ]
     );
 }

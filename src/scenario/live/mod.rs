@@ -32,8 +32,9 @@ use tokio::time::Instant;
 const DEADLINE: Duration = Duration::from_secs(2);
 /// Nothing has happened for this long: whoever acts on something has acted.
 const STILL: Duration = Duration::from_millis(1_500);
-/// The same while a namespace goes: its controller looks again by itself, and says nothing before.
-const STILL_DYING: Duration = Duration::from_secs(20);
+/// The same while a namespace goes: its controller looks again by itself, and says nothing before. Where pods outlast
+/// their grace period it does so after pauses that double up to a minute.
+const STILL_DYING: Duration = Duration::from_secs(65);
 /// A story is given so much longer than in memory before it goes on without having settled.
 const LONGER: Duration = Duration::from_secs(40);
 

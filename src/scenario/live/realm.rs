@@ -12,7 +12,7 @@ use crate::scenario::realm::Realm;
 use crate::shell::client::Api;
 use crate::shell::clock::Clock;
 use crate::sim::faults::Faults;
-use crate::sim::node::{NodeCondition, Nodes, Server, Site, Snapshots};
+use crate::sim::node::{NodeCondition, NodeSpec, Nodes, Server, Site, Snapshots};
 use crate::sim::registry::{Asker, Registry};
 use crate::sim::store::{Resource, Rule, Store, StoreReply};
 use crate::sim::world::Told;
@@ -307,10 +307,11 @@ impl Realm for Cluster {
                 quotas.iter().all(|quota| quota.pointer("/spec/hard") == quota.pointer("/status/hard"))
             })
         };
+        let accepted = |cluster: &Self| cluster.all("nodes", None).into_iter().all(is_accepted);
         loop {
             self.tick(TICK);
             let due = self.next_due().is_some_and(|due| due.is_zero());
-            if (!due && self.shared.quiet_for() > Duration::from_millis(150) && counted(self))
+            if (!due && self.shared.quiet_for() > Duration::from_millis(150) && accepted(self) && counted(self))
                 || Instant::now() > until
             {
                 return;
@@ -318,6 +319,13 @@ impl Realm for Cluster {
         }
     }
 
+    /// Where nothing else decides, the scheduler puts pods on the first node and not where chance has it.
+    fn add_node(&mut self, mut spec: NodeSpec) {
+        if self.nodes.names().next().is_some() {
+            spec.taints.push(("live.example.test/later".to_owned(), String::new(), "PreferNoSchedule".to_owned()));
+        }
+        self.with_nodes(|nodes, site| nodes.add(site, spec));
+    }
     fn nodes(&mut self) -> &mut Nodes {
         &mut self.nodes
     }
@@ -338,6 +346,16 @@ impl Realm for Cluster {
     fn allow(&mut self) {
         lock(&self.shared.rules).clear_rules();
     }
+}
+
+/// The control plane has taken note that this node is ready, if it is.
+fn is_accepted(node: &Value) -> bool {
+    let list = |pointer: &str| node.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default();
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let conditions = list("/status/conditions");
+    let ready = conditions.iter().any(|one| text(one, "type") == "Ready" && text(one, "status") == "True");
+    let silent = list("/spec/taints").iter().any(|taint| text(taint, "key").starts_with("node.kubernetes.io/"));
+    !(ready && silent)
 }
 
 /// A cluster without anything in it, for what paths mean and for refusals.

@@ -85,6 +85,8 @@ pub struct Store {
     rules: Vec<Rule>,
     settings: Settings,
     due: controllers::Due,
+    /// How often the namespace controller has found something in a namespace that should be gone.
+    unexpected: BTreeMap<String, u32>,
 }
 
 impl Store {
@@ -108,6 +110,7 @@ impl Store {
             rules: Vec::new(),
             settings,
             due: controllers::Due::default(),
+            unexpected: BTreeMap::new(),
         };
         for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
             store.add_namespace(name);
