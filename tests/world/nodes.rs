@@ -239,7 +239,7 @@ fn an_older_control_plane_empties_it_all_at_once() {
             "+25 node-a: demo-0 is being saved",
             "+35 node-a: demo-0 is pushed as latest",
             "+36 node-a: demo-0 is gone",
-            "+37 namespace-controller: namespace ns is removed",
+            "+45.475 namespace-controller: namespace ns is removed",
         ]
     );
 }

@@ -16,16 +16,20 @@ use super::stage::{OperatorEvent, QUIET, Stage};
 use super::steps::Step;
 use crate::core::control::kinds::Kind;
 use crate::core::meta;
+use crate::shell::clock::Clock;
 use crate::shell::options::Settings;
-use crate::shell::registry::Registry;
+use crate::shell::reference::Base;
+use crate::shell::registry::{Local, Registry};
+use crate::sim::http::{accept, manifests};
 use jiff::Timestamp;
 use lens::Lens;
-use line::{Line, Shared};
+use line::{Line, Shared, lock};
 use realm::Cluster;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// A call that is not answered is given up after this long.
@@ -65,6 +69,8 @@ pub struct Live {
     /// Settling ends after this long, whether it is settled or not.
     longest: Duration,
     happenings: Vec<Happening>,
+    /// The registries that are served.
+    servers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Live {
@@ -97,6 +103,7 @@ impl Live {
             down_for: Duration::ZERO,
             longest: expected.saturating_add(LONGER),
             happenings: Vec::new(),
+            servers: Mutex::default(),
         };
         setting::set_up(&mut live.cluster, &script.given)?;
         live.cluster.take_told();
@@ -114,9 +121,19 @@ impl Live {
             origin: self.origin,
             now: Timestamp::now(),
             settings: Settings { http_timeout: DEADLINE, watch_timeout, ..Settings::default() },
-            registry: &|answer, clock| Registry::local(answer, clock).with_deadline(DEADLINE),
+            registry: &|answer, clock| self.registry(answer, clock),
             pace: None,
         })
+    }
+
+    /// The registry of one operator, on a port of its own.
+    fn registry(&self, answer: Local, clock: Clock) -> Registry {
+        let over_http = serve(&answer).and_then(|(base, server)| {
+            lock(&self.servers).push(server);
+            Ok(Registry::http(base, clock.clone())?)
+        });
+        // A machine without a free port still has its stories.
+        over_http.unwrap_or_else(|_| Registry::local(answer, clock)).with_deadline(DEADLINE)
     }
 
     fn operators(&self) -> impl Iterator<Item = &Process> {
@@ -256,8 +273,26 @@ impl Drop for Live {
     fn drop(&mut self) {
         self.first = None;
         self.second = None;
+        lock(&self.servers).iter().for_each(JoinHandle::abort);
         self.cluster.clear();
     }
+}
+
+/// Serves a registry on a free port of loopback.
+fn serve(answer: &Local) -> Result<(Base, JoinHandle<()>), Box<dyn std::error::Error>> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    listener.set_nonblocking(true)?;
+    let base = Base::parse(&listener.local_addr()?.to_string(), None)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let answer = Arc::clone(answer);
+    let server = tokio::spawn(async move {
+        let handle = move |request: http::Request<hyper::body::Incoming>| {
+            let answer = Arc::clone(&answer);
+            async move { manifests(&request, |verb, vm, tag| answer(verb, vm, tag, None)).await }
+        };
+        accept(listener, handle).await.ok();
+    });
+    Ok((base, server))
 }
 
 /// Every namespace that a story speaks of.

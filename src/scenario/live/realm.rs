@@ -244,7 +244,8 @@ impl Cluster {
                 api.send("clear", &delete(path)).await;
             }
             for path in held.iter().chain(&pods) {
-                api.send("clear", &Request::new(Method::Patch, path.clone()).with_body(MERGE_PATCH, freed.clone())).await;
+                api.send("clear", &Request::new(Method::Patch, path.clone()).with_body(MERGE_PATCH, freed.clone()))
+                    .await;
             }
         });
     }
@@ -274,8 +275,7 @@ impl Realm for Cluster {
     }
     fn served(&self, api_version: &str, kind: &str) -> Option<Resource> {
         let rules = lock(&self.shared.rules);
-        let found = rules.resources().find(|one| one.kind == kind && one.api_version() == api_version).cloned();
-        found
+        rules.resources().find(|one| one.kind == kind && one.api_version() == api_version).cloned()
     }
     fn ask(&mut self, request: &Request) -> Reply {
         self.server.send(request)

@@ -67,11 +67,7 @@ impl Store {
         let done = !pods_left && remains.objects.is_empty();
         let again = self.looks_again(name, &remains);
         // A look that ends at the pods reports nothing as remaining.
-        let shown = if pods_left {
-            Remains { unexpected: remains.unexpected, ..Remains::default() }
-        } else {
-            remains
-        };
+        let shown = if pods_left { Remains { unexpected: remains.unexpected, ..Remains::default() } } else { remains };
         self.report(name, &shown);
         if done {
             self.unexpected.remove(name);
