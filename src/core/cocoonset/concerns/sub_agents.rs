@@ -6,6 +6,7 @@ use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::answers;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, LOOK_FOR_VANISHED, Occupant, Seat, Step};
+use crate::core::cocoonset::rollout;
 use crate::core::cocoonset::sitting::{self, Sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
 use crate::core::control::pass::WIDTH_MAX;
@@ -54,6 +55,9 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     findings.extend(await_main(seen, &mut missing));
     ask_in_turn(seen, &mut missing);
     findings.extend(missing);
+    let (misplaced, sitting): (Vec<_>, Vec<_>) =
+        sitting.into_iter().partition(|at| is_misplaced(seen, at));
+    findings.extend(misplaced.iter().map(|at| rollout::follow(at.pod, &at.wanted)));
     findings.extend(sitting.iter().flat_map(|at| at.tend(seen, &AWAIT_READY)));
     findings.extend(replace_one(seen, &sitting));
     findings.extend(split(seen, &sitting));
@@ -204,6 +208,11 @@ fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
         return Some(next.await_turn("the other sub-agents have to be Ready"));
     }
     Some(next.replace(seen))
+}
+
+/// Pinned to a node that the main agent has left; judged only once that one is where it stays.
+fn is_misplaced(seen: &Observed, at: &Sitting<'_>) -> bool {
+    main_agent::settled(seen).is_some() && rollout::is_misplaced(at.pod, &at.wanted)
 }
 
 /// True while a sub-agent is missing, failed, not Ready or not as wanted.
