@@ -147,7 +147,8 @@ impl Replica {
                 (after.map_or(Rest::OnChange, Rest::After), error)
             }
         };
-        self.view.rest(seen);
+        let woken = self.view.rest(seen);
+        self.wake(woken, began.saturating_add(self.started));
         story.error = error;
         rest
     }

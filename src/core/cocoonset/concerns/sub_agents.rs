@@ -1,6 +1,6 @@
 //! Sub-agents, slot by slot: extra, missing, failed, drifted.
 
-use super::main_agent;
+use super::{main_agent, stamp};
 use crate::core::action::{ActionKind, Attempt, Change, Live, Question, Want};
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::answers;
@@ -114,7 +114,8 @@ pub fn delete_after_remembering(seen: &Observed, rule: &Rule, because: &str, pod
     };
     let remember = (!pods.is_empty()).then(|| seen.remember(&names)).flatten();
     let remember = remember.map(|change| Finding::of(rule, because.to_owned()).change(change));
-    after_remembering(seen, remember, pods.iter().map(delete))
+    let shown: Vec<&PodFacts> = pods.iter().copied().filter(|pod| !stamp::is_hidden_for_now(seen, pod)).collect();
+    after_remembering(seen, remember, shown.iter().map(delete))
 }
 
 /// The names once, then the deletes; where the names may not be written yet, they alone.
