@@ -132,8 +132,12 @@ impl Observed {
             || self.set.status.toolboxes.iter().any(|entry| entry.pod_name == pod.name.as_str())
             || self.vm_of(pod).is_some()
     }
-    /// Whether the spec no longer wants this pod: a slot beyond its count, or a toolbox that it does not list.
+    /// Whether the spec no longer wants this pod: a slot beyond its count, or a toolbox that it does not list. Nothing is
+    /// while part of the spec cannot be read.
     pub fn is_surplus(&self, pod: &PodFacts) -> bool {
+        if self.set.spec.unreadable {
+            return false;
+        }
         match self.role_of(pod) {
             Role::SubAgent(slot) => i64::from(slot) > self.set.spec.agent.replicas,
             Role::Toolbox(name) => !self.set.spec.lists_toolbox(&name),

@@ -32,6 +32,9 @@ rules! {
     /// Wait for the last replaced pod to be Ready before the next is replaced: one at a time, and none after one that
     /// failed.  (D-20, R20)
     AWAIT_TURN = "rollout/await-turn";
+    /// Replace nothing while part of the spec cannot be read: what stands in its place is a guess, and no VM is lost for a
+    /// guess. What the other parts ask for waits with it.  (D-58, D-71)
+    UNREADABLE = "rollout/unreadable-spec";
     /// Delete a pod that no node has taken yet and that may only go to a node where it is no longer wanted: its affinity
     /// never changes, so that it would wait for ever. Nothing runs in it; it is created anew for the right node.  (D-44)
     FOLLOW = "rollout/follow";
@@ -68,6 +71,9 @@ pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> 
 pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Finding {
     if let Some(node) = rebuild::lost_node(seen, pod) {
         return rebuild::await_node(pod, &node);
+    }
+    if seen.set.spec.unreadable {
+        return Finding::of(&UNREADABLE, format!("{}: part of the spec cannot be read", pod.name)).stop();
     }
     let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy == Remedy::Recreate)));
     let delete = Change::DeletePod {

@@ -69,9 +69,9 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
 
 /// Seats of this set's sub-agents: those that may be created, and those that exist within the spec's own count.
 fn seats(seen: &Observed) -> Vec<Seat> {
-    let replicas = seen.set.spec.agent.replicas;
-    let mut slots: BTreeSet<u32> = (1..=seen.set.spec.agent.replicas_clamped).collect();
-    slots.extend(seen.pods.values().filter_map(|pod| slot_of(seen, pod)).filter(|slot| i64::from(*slot) <= replicas));
+    let agent = &seen.set.spec.agent;
+    let mut slots: BTreeSet<u32> = (1..=agent.replicas_clamped).collect();
+    slots.extend(seen.pods.values().filter_map(|pod| slot_of(seen, pod)).filter(|slot| agent.wants(*slot)));
     slots.into_iter().filter_map(|slot| Seat::of(seen, Role::SubAgent(slot), true)).collect()
 }
 
