@@ -4,6 +4,7 @@ pub mod crds;
 pub mod explain;
 mod field;
 mod memory;
+mod metadata;
 mod nearest;
 mod observation;
 mod paint;

@@ -2,7 +2,9 @@
 
 use super::{Failure, Report, UNMET};
 use crate::scenario::replay::{self, recorded};
+use crate::scenario::runner::Played;
 use crate::scenario::schema::schema_text;
+use crate::scenario::script::ScriptError;
 use std::path::Path;
 
 /// Unchanged lines shown around a difference.
@@ -16,7 +18,7 @@ const MOST_LINES: usize = 4_000;
 A scenario says what is given, what happens, and what must be true in the end; tests/golden has many. Exits 1 where a \
 claim of a scenario does not hold.")]
 pub struct Args {
-    /// Scenario files
+    /// Scenario files; - for stdin
     #[arg(value_name = "FILE", required_unless_present_any = ["schema", "more"])]
     pub files: Vec<String>,
     /// The same, as the other commands take files
@@ -36,12 +38,16 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
         return Ok(Report::of(schema_text()));
     }
     let mut report = Report::default();
+    if args.files.iter().chain(&args.more).filter(|file| *file == "-").count() > 1 {
+        return Err(Failure::Usage("-f -: stdin can be read once; expected it at most once".to_owned()));
+    }
     for file in args.files.iter().chain(&args.more) {
         let path = Path::new(file);
-        if path.is_dir() {
-            return Err(Failure::Usage(format!("{file}: is a directory; expected a scenario file")));
+        if args.check && file == "-" {
+            return Err(Failure::Usage("--check -: no transcript stands beside stdin; expected a file".to_owned()));
         }
-        let played = replay::replay(path).map_err(|error| Failure::Usage(error.to_string()))?;
+        let played = played(file, path)?;
+        let file = if file == "-" { "stdin" } else { file };
         if args.check {
             let Some(before) = recorded(path) else {
                 let beside = path.with_extension("snap");
@@ -63,6 +69,17 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
         }
     }
     Ok(report)
+}
+
+fn played(file: &str, path: &Path) -> Result<Played, Failure> {
+    let failed = |error: ScriptError| Failure::Usage(error.to_string());
+    if file == "-" {
+        return replay::replay_text("stdin", &super::source::read("-")?).map_err(failed);
+    }
+    if path.is_dir() {
+        return Err(Failure::Usage(format!("{file}: is a directory; expected a scenario file")));
+    }
+    replay::replay(path).map_err(failed)
 }
 
 /// One line of a difference.

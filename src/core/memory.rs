@@ -6,7 +6,7 @@ use super::outcome::{Class, Outcome};
 use super::pod::facts::{PodFacts, PodPhase};
 use super::pod::template::PodTemplate;
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// All of it, for one object, under its uid.
@@ -24,6 +24,8 @@ pub struct Memory {
     pub vanished: BTreeMap<String, Vanished>,
     /// VMs watched since their pod was created: pod uid to what was seen since.
     pub watched: BTreeMap<String, Watched>,
+    /// Pods made to restore a VM that were seen up since: by uid. What befalls them now is no wake.
+    pub woken: BTreeSet<String>,
     /// Times that the rebuild histories state: each with its age when it was first read, and when that was since the
     /// process started. From then on the wall clock is not asked (D-48).
     pub stamps: BTreeMap<Timestamp, (Duration, Duration)>,
@@ -214,6 +216,7 @@ impl Memory {
     /// Forgets everything about pods and tags that are not named here, so that memory is bounded by what exists.
     pub fn retain(&mut self, pods: &dyn Fn(&str) -> bool, uids: &dyn Fn(&str) -> bool, vms: &dyn Fn(&str) -> bool) {
         self.watched.retain(|uid, _| uids(uid));
+        self.woken.retain(|uid| uids(uid));
         self.deleted.retain(|pod, _| pods(pod));
         self.vanished.retain(|pod, _| pods(pod));
         self.foreign.retain(|pod, _| pods(pod));

@@ -142,12 +142,13 @@ impl Replica {
             PassEnd::Rest(after) => {
                 self.bugs.over(key);
                 let (decision, behind) = (&story.last.decision, !seen.unseen.is_empty());
-                let counts = errors::rested(&mut seen.memory, decision, behind, began);
-                let error = decision.error().filter(|_| counts).map(|trouble| trouble.reason.to_string());
+                let counted = errors::rested(&mut seen.memory, decision, behind, began);
+                let error = errors::counting(decision, &counted).next().map(|trouble| trouble.reason.to_string());
                 (after.map_or(Rest::OnChange, Rest::After), error)
             }
         };
-        self.view.rest(seen);
+        let woken = self.view.rest(seen);
+        self.wake(woken, began.saturating_add(self.started));
         story.error = error;
         rest
     }

@@ -80,6 +80,9 @@ pub fn world(given: &Given) -> Result<World, String> {
     if given.settings.older_crd {
         install_older_crd(&mut world);
     }
+    if given.settings.loose_crd {
+        install_loose_crd(&mut world);
+    }
     world.store.add_namespace(&given.namespace);
     match &given.nodes {
         None => NODES.iter().for_each(|name| add_node(&mut world, name, &NodeGiven::default())),
@@ -114,6 +117,17 @@ fn install_older_crd(world: &mut World) {
             if let Some(fields) = entry {
                 fields.remove("nodeName");
             }
+        }
+        world.store.install_crd(&crd);
+    }
+}
+
+/// Specs are not validated, nor are they between two versions of an object.
+fn install_loose_crd(world: &mut World) {
+    for mut crd in crds() {
+        if let Some(schema) = crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema") {
+            schema["properties"]["spec"] = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            schema.as_object_mut().into_iter().for_each(|map| drop(map.remove("x-kubernetes-validations")));
         }
         world.store.install_crd(&crd);
     }

@@ -43,9 +43,9 @@ fn rest(shell: &Shell, key: &Key, pass: Pass<Observed>, after: Option<std::time:
     let mut seen = pass.into_seen();
     let behind = !seen.unseen.is_empty();
     let counted = errors::rested(&mut seen.memory, &decision, behind, seen.mono);
-    telling::rested(shell, key, &decision, after, counted);
+    telling::rested(shell, key, &decision, after, &counted);
     shell.state.rest(key, seen, after);
-    errors::result(Ending::Rested(after), counted)
+    errors::result(Ending::Rested(after), !counted.is_empty())
 }
 
 /// A pass panicked: what it knew is lost, the object backs off, and everybody else goes on (decision R5).

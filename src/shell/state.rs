@@ -81,7 +81,7 @@ impl State {
     /// A pass is at rest: keeps what outlives it, and says when to look again.
     pub fn rest(&self, key: &Key, seen: Observed, after: Option<Duration>) {
         let mut inner = self.lock();
-        inner.view.rest(seen);
+        inner.rest(seen, self.clock.since_start());
         inner.bugs.over(key);
         self.done(inner, key, after.map_or(Rest::OnChange, Rest::After));
     }
@@ -99,7 +99,7 @@ impl State {
         let now = self.clock.since_start();
         let mut inner = self.lock();
         if let Some(seen) = seen {
-            inner.view.rest(seen);
+            inner.rest(seen, now);
         }
         let (delay, counted) = inner.bugs.another(key, reason, now, self.clock.seed());
         self.done(inner, key, Rest::After(delay));
@@ -151,6 +151,13 @@ impl State {
 }
 
 impl Inner {
+    /// Keeps what outlives a pass, and queues whom it concerns.
+    fn rest(&mut self, seen: Observed, now: Duration) {
+        for Wake { key, priority } in self.view.rest(seen) {
+            self.wake(key, priority, now);
+        }
+    }
+
     /// An object whose last pass was a bug waits its delay out, unless somebody edited it.
     fn wake(&mut self, key: Key, priority: Priority, now: Duration) {
         match self.bugs.delays(&key, priority, now) {

@@ -3,6 +3,7 @@
 use super::Shell;
 use super::metrics::CONTROLLER;
 use crate::core::action::{Action, Attempt, Subject, Want};
+use crate::core::control::errors::{Counted, counting};
 use crate::core::control::pass::Turn;
 use crate::core::control::wake::Key;
 use crate::core::decision::{Decision, Entry, Finding, Trouble};
@@ -88,14 +89,14 @@ pub fn turns(shell: &Shell, key: &Key, turns: &[Turn], told: usize) -> usize {
 }
 
 /// Tells where a pass came to rest. A trouble that counts as an error is one, once; any other is an outcome.
-pub fn rested(shell: &Shell, key: &Key, decision: &Decision, after: Option<Duration>, counted: bool) {
+pub fn rested(shell: &Shell, key: &Key, decision: &Decision, after: Option<Duration>, counted: &Counted) {
     count(shell, decision);
-    for Trouble { reason, message, .. } in decision.troubles.iter().filter(|trouble| trouble.error && counted) {
+    for Trouble { reason, message, .. } in counting(decision, counted) {
         error!(controller = CONTROLLER, namespace = key.namespace, name = key.name, %reason, "{}", plain(message));
     }
     let rules = decision.rules().iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     debug!(controller = CONTROLLER, namespace = key.namespace, name = key.name, rules, ?after, "at rest");
-    let error = decision.error().filter(|_| counted).map(|trouble| trouble.reason.as_ref());
+    let error = counting(decision, counted).next().map(|trouble| trouble.reason.as_ref());
     hears(shell, key, Heard::Rested { decision, after, error });
 }
 

@@ -69,3 +69,19 @@ fn the_schema_is_the_file() {
     assert_eq!(ran.code, 0);
     assert_eq!(ran.out, std::fs::read_to_string("docs/scenario.schema.json").expect("readable"));
 }
+
+#[test]
+fn a_scenario_may_come_over_stdin() {
+    let story = std::fs::read(STORY).expect("readable");
+    let of_file = run(&["replay", STORY], b"");
+    let ran = run(&["replay", "-f", "-"], &story);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(ran.out, of_file.out);
+    let ran = run(&["replay", "-"], b"story: x\n");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("stdin") && ran.err.contains("given"), "{}", ran.err);
+    let ran = run(&["replay", "--check", "-"], &story);
+    assert!(ran.code == 2 && ran.err.contains("expected a file"), "{}", ran.err);
+    let ran = run(&["replay", "-", "-f", "-"], &story);
+    assert!(ran.code == 2 && ran.err.contains("expected it at most once"), "{}", ran.err);
+}

@@ -41,7 +41,7 @@ macro_rules! words {
             pub fn read(reader: &Reader<'_>, key: &str, oddities: &mut Vec<Oddity>) -> Self {
                 let word = Self::of(&reader.text(key, oddities));
                 if let Self::Unknown(text) = &word {
-                    oddities.push(Oddity::invalid(reader.path_of(key), unknown(text, &[$($text),+])));
+                    oddities.push(Oddity::unreadable(reader.path_of(key), unknown(text, &[$($text),+])));
                 }
                 word
             }

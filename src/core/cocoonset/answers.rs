@@ -9,6 +9,7 @@ use crate::core::memory::Record;
 use crate::core::outcome::{Class, Effect};
 use crate::core::rule::Rule;
 use crate::rules;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 rules! {
@@ -35,6 +36,9 @@ rules! {
     /// Send nothing while the lease is gone, or too short for what has no precondition; what was not sent for its sake is
     /// sent once it is held again.  (R11)
     FENCED = "answer/fenced";
+    /// Say that an answer cannot be read, whoever wants what comes next: a server or proxy that garbles answers is for a
+    /// person to mend.  (R4)
+    UNREADABLE = "answer/unreadable";
     /// Nothing more to do: the object itself is gone.
     OBJECT_GONE = "answer/object-gone";
 }
@@ -123,6 +127,18 @@ fn our_fault(gate: Gate, attempt: &Attempt, record: &Record) -> Gate {
     }
     let message = format!("{}: {}", attempt_of(attempt, record), record.message);
     held(finding.trouble(record.class.name(), message).error_if(true))
+}
+
+/// Answers of this pass that could not be read, and were not followed by one that could.
+pub fn unreadable(seen: &Observed) -> Vec<Finding> {
+    let malformed = seen.tried.iter().filter(|(_, class)| *class == Class::Malformed);
+    let attempts: BTreeSet<&Attempt> = malformed.map(|(attempt, _)| attempt).collect();
+    let records = attempts.into_iter().filter_map(|attempt| Some((attempt, seen.memory.record(attempt)?)));
+    let told = records.filter(|(_, record)| record.class == Class::Malformed).map(|(attempt, record)| {
+        let message = format!("{}: {}", attempt_of(attempt, record), record.message);
+        Finding::of(&UNREADABLE, message.clone()).trouble(record.class.name(), message).error_if(true)
+    });
+    told.collect()
 }
 
 /// The name is taken. The creating concern looks who has it; here only the pace is set.

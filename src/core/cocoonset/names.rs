@@ -114,22 +114,30 @@ impl SetStatus {
 }
 
 impl Observed {
-    /// What a pod of ours is to the set: by its name, which cannot be edited; labels only tell a toolbox that the spec
-    /// no longer lists (D-66).
+    /// What a pod of ours is to the set: by its name, which cannot be edited (D-66). A toolbox that the spec no longer
+    /// lists is known by any trace of having been one: its label, its entry in the status, or the name of its VM.
     pub fn role_of(&self, pod: &PodFacts) -> Role {
         let Some(suffix) = pod.name.as_str().strip_prefix(&format!("{}-", self.set.name)) else { return Role::Unknown };
         match canonical_slot(suffix) {
             Some(0) => Role::Main,
             Some(slot) => Role::SubAgent(slot),
             None if self.set.spec.lists_toolbox(suffix) => Role::Toolbox(suffix.to_owned()),
-            None if pod.labels.get(keys::ROLE).is_some_and(|role| role == "toolbox") => {
-                Role::Toolbox(suffix.to_owned())
-            }
+            None if self.was_toolbox(pod) => Role::Toolbox(suffix.to_owned()),
             None => Role::Unknown,
         }
     }
-    /// Whether the spec no longer wants this pod: a slot beyond its count, or a toolbox that it does not list.
+    /// Labels are anybody's to edit: a toolbox whose label is gone must not run on for ever once the spec drops it.
+    fn was_toolbox(&self, pod: &PodFacts) -> bool {
+        pod.labels.get(keys::ROLE).is_some_and(|role| role == "toolbox")
+            || self.set.status.toolboxes.iter().any(|entry| entry.pod_name == pod.name.as_str())
+            || self.vm_of(pod).is_some()
+    }
+    /// Whether the spec no longer wants this pod: a slot beyond its count, or a toolbox that it does not list. Nothing is
+    /// while part of the spec cannot be read.
     pub fn is_surplus(&self, pod: &PodFacts) -> bool {
+        if self.set.spec.unreadable {
+            return false;
+        }
         match self.role_of(pod) {
             Role::SubAgent(slot) => i64::from(slot) > self.set.spec.agent.replicas,
             Role::Toolbox(name) => !self.set.spec.lists_toolbox(&name),

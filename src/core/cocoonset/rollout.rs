@@ -13,7 +13,7 @@ use crate::core::decision::Finding;
 use crate::core::pod::drift::{FieldDrift, adopt, must_recreate, patch_in_place};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::field::Remedy;
-use crate::core::pod::template::PodTemplate;
+use crate::core::pod::template::{Placement, PodTemplate};
 use crate::rules;
 
 rules! {
@@ -32,6 +32,12 @@ rules! {
     /// Wait for the last replaced pod to be Ready before the next is replaced: one at a time, and none after one that
     /// failed.  (D-20, R20)
     AWAIT_TURN = "rollout/await-turn";
+    /// Replace nothing while part of the spec cannot be read: what stands in its place is a guess, and no VM is lost for a
+    /// guess. What the other parts ask for waits with it.  (D-58, D-71)
+    UNREADABLE = "rollout/unreadable-spec";
+    /// Delete a pod that no node has taken yet and that may only go to a node where it is no longer wanted: its affinity
+    /// never changes, so that it would wait for ever. Nothing runs in it; it is created anew for the right node.  (D-44)
+    FOLLOW = "rollout/follow";
 }
 
 /// What a patch can put right, if anything.
@@ -66,6 +72,9 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
     if let Some(node) = rebuild::lost_node(seen, pod) {
         return rebuild::await_node(pod, &node);
     }
+    if seen.set.spec.unreadable {
+        return Finding::of(&UNREADABLE, format!("{}: part of the spec cannot be read", pod.name)).stop();
+    }
     let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy == Remedy::Recreate)));
     let delete = Change::DeletePod {
         pod: pod.name.to_string(),
@@ -89,6 +98,25 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
 pub fn await_turn(pod: &PodFacts, drifts: &[FieldDrift], whom: &str) -> Finding {
     let because = format!("{}: {}; first {whom}", pod.name, told(drifts.iter()));
     Finding::of(&AWAIT_TURN, because).wait(whom.to_owned(), None)
+}
+
+/// Whether a pod waits for a node where it is no longer wanted. One that is bound stays: placement never drifts.
+pub fn is_misplaced(pod: &PodFacts, wanted: &PodTemplate) -> bool {
+    let bound_for = match &pod.carries.placement {
+        Placement::Required(_) => &pod.carries.placement,
+        Placement::Preferred(_) | Placement::Anywhere => return false,
+    };
+    pod.node.is_none() && !pod.deleting && !pod.has_vm() && *bound_for != wanted.placement
+}
+
+/// Deletes it, on the version that no node has: one that is bound meanwhile stays.
+pub fn follow(pod: &PodFacts, wanted: &PodTemplate) -> Finding {
+    let because = format!("{} waits for {}, wanted {}", pod.name, pod.carries.placement, wanted.placement);
+    Finding::of(&FOLLOW, because).change(Change::DeletePod {
+        pod: pod.name.to_string(),
+        uid: pod.uid.to_string(),
+        resource_version: Some(pod.resource_version.clone()),
+    })
 }
 
 /// Whether a replacement is called for.

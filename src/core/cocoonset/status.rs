@@ -115,20 +115,24 @@ struct Counts {
 
 impl Counts {
     fn of(seen: &Observed) -> Self {
-        let replicas = seen.set.spec.agent.replicas;
+        let agent = &seen.set.spec.agent;
         let ready = |pod: &&PodFacts| pod.ready && !pod.deleting && !pod.is_terminal();
         let (mut agents, mut toolboxes) = (0, 0);
         for pod in seen.pods.values().filter(ready) {
             match seen.role_of(pod) {
                 Role::Main => agents += 1,
-                Role::SubAgent(slot) if i64::from(slot) <= replicas => agents += 1,
+                Role::SubAgent(slot) if agent.wants(slot) => agents += 1,
                 Role::Toolbox(name) if seen.set.spec.lists_toolbox(&name) => toolboxes += 1,
                 Role::SubAgent(_) | Role::Toolbox(_) | Role::Unknown => {}
             }
         }
         Self {
             ready_agents: agents,
-            desired_agents: seen.set.spec.desired_agents(),
+            // How many are wanted was known once, and is not changed by a word that nobody can read.
+            desired_agents: match agent.replicas_unreadable {
+                true => seen.set.status.desired_agents.max(1),
+                false => seen.set.spec.desired_agents(),
+            },
             ready_toolboxes: toolboxes,
             desired_toolboxes: i32::try_from(seen.set.spec.toolboxes.len()).unwrap_or(i32::MAX),
         }

@@ -51,6 +51,12 @@ impl NamesIndex {
             drop_from(&mut self.pods, &vm, key);
         }
     }
+    /// Forgets a pod that is gone, and answers which sets wait for its VM name.
+    pub fn release_pod(&mut self, key: &Key) -> BTreeSet<Key> {
+        let vms = self.vms.get(key).cloned().unwrap_or_default();
+        self.remove_pod(key);
+        vms.iter().flat_map(|vm| self.speakers(vm)).cloned().collect()
+    }
     /// How many names and sets it holds, and how many names and pods.
     pub fn sizes(&self) -> (usize, usize) {
         (self.sets.len() + self.names.len(), self.pods.len() + self.vms.len())

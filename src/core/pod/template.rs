@@ -9,6 +9,7 @@ use crate::core::contract::vm_runtime::VmRuntime;
 use crate::core::contract::vm_spec::VmSpec;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// The set a pod belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,16 @@ pub enum Placement {
     Required(NodeName),
     /// There if possible.
     Preferred(NodeName),
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Anywhere => f.write_str("any node"),
+            Self::Required(node) => write!(f, "node {node}"),
+            Self::Preferred(node) => write!(f, "any node, best {node}"),
+        }
+    }
 }
 
 /// Exactly the fields we own. Made from a spec or read off a pod, and compared as one kind of thing.

@@ -58,6 +58,9 @@ fn here(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate) -> V
     if sitting::is_misnamed(pod) {
         return Verdict::Act(findings);
     }
+    if rollout::is_misplaced(pod, wanted) {
+        return Verdict::Act(vec![rollout::follow(pod, wanted)]);
+    }
     if rebuild::is_due(seen, seat, pod) {
         return if findings.is_empty() {
             Verdict::pass(format!("{} failed; see {}", pod.name, failure::NAME))

@@ -1,11 +1,12 @@
 //! Sub-agents, slot by slot: extra, missing, failed, drifted.
 
-use super::main_agent;
+use super::{main_agent, stamp};
 use crate::core::action::{ActionKind, Attempt, Change, Live, Question, Want};
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::answers;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, LOOK_FOR_VANISHED, Occupant, Seat, Step};
+use crate::core::cocoonset::rollout;
 use crate::core::cocoonset::sitting::{self, Sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
 use crate::core::control::pass::WIDTH_MAX;
@@ -54,6 +55,9 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     findings.extend(await_main(seen, &mut missing));
     ask_in_turn(seen, &mut missing);
     findings.extend(missing);
+    let (misplaced, sitting): (Vec<_>, Vec<_>) =
+        sitting.into_iter().partition(|at| is_misplaced(seen, at));
+    findings.extend(misplaced.iter().map(|at| rollout::follow(at.pod, &at.wanted)));
     findings.extend(sitting.iter().flat_map(|at| at.tend(seen, &AWAIT_READY)));
     findings.extend(replace_one(seen, &sitting));
     findings.extend(split(seen, &sitting));
@@ -65,9 +69,9 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
 
 /// Seats of this set's sub-agents: those that may be created, and those that exist within the spec's own count.
 fn seats(seen: &Observed) -> Vec<Seat> {
-    let replicas = seen.set.spec.agent.replicas;
-    let mut slots: BTreeSet<u32> = (1..=seen.set.spec.agent.replicas_clamped).collect();
-    slots.extend(seen.pods.values().filter_map(|pod| slot_of(seen, pod)).filter(|slot| i64::from(*slot) <= replicas));
+    let agent = &seen.set.spec.agent;
+    let mut slots: BTreeSet<u32> = (1..=agent.replicas_clamped).collect();
+    slots.extend(seen.pods.values().filter_map(|pod| slot_of(seen, pod)).filter(|slot| agent.wants(*slot)));
     slots.into_iter().filter_map(|slot| Seat::of(seen, Role::SubAgent(slot), true)).collect()
 }
 
@@ -110,7 +114,8 @@ pub fn delete_after_remembering(seen: &Observed, rule: &Rule, because: &str, pod
     };
     let remember = (!pods.is_empty()).then(|| seen.remember(&names)).flatten();
     let remember = remember.map(|change| Finding::of(rule, because.to_owned()).change(change));
-    after_remembering(seen, remember, pods.iter().map(delete))
+    let shown: Vec<&PodFacts> = pods.iter().copied().filter(|pod| !stamp::is_hidden_for_now(seen, pod)).collect();
+    after_remembering(seen, remember, shown.iter().map(delete))
 }
 
 /// The names once, then the deletes; where the names may not be written yet, they alone.
@@ -204,6 +209,11 @@ fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
         return Some(next.await_turn("the other sub-agents have to be Ready"));
     }
     Some(next.replace(seen))
+}
+
+/// Pinned to a node that the main agent has left; judged only once that one is where it stays.
+fn is_misplaced(seen: &Observed, at: &Sitting<'_>) -> bool {
+    main_agent::settled(seen).is_some() && rollout::is_misplaced(at.pod, &at.wanted)
 }
 
 /// True while a sub-agent is missing, failed, not Ready or not as wanted.
