@@ -5,6 +5,7 @@ mod absorb_live;
 pub mod answers;
 pub mod budget;
 pub mod concerns;
+pub mod costs;
 pub mod laws;
 pub mod names;
 pub mod observed;

@@ -4,6 +4,7 @@ use super::main_agent;
 use crate::core::action::{ActionKind, Attempt, Change, Live, Question, Want};
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::answers;
+use crate::core::cocoonset::costs::{self, Costed};
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, LOOK_FOR_VANISHED, Occupant, Seat, Step};
 use crate::core::cocoonset::sitting::{self, Sitting};
@@ -37,9 +38,8 @@ rules! {
 
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
-    let mut findings: Vec<Finding> = scale_down(seen);
-    findings.extend(remember_strays(seen));
-    findings.extend(look_for_strays(seen));
+    let strays = remember_strays(seen).into_iter().chain(look_for_strays(seen));
+    let mut findings: Vec<Costed> = scale_down(seen).into_iter().chain(strays).map(Costed::from).collect();
     let mut missing = Vec::new();
     let mut sitting = Vec::new();
     for seat in seats(seen) {
@@ -51,16 +51,16 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
             Occupant::Nobody(step) => missing.push(fill(seen, &seat, step)),
         }
     }
-    findings.extend(await_main(seen, &mut missing));
+    findings.extend(await_main(seen, &mut missing).map(Costed::from));
     ask_in_turn(seen, &mut missing);
     findings.extend(missing);
     findings.extend(sitting.iter().flat_map(|at| at.tend(seen, &AWAIT_READY)));
     findings.extend(replace_one(seen, &sitting));
-    findings.extend(split(seen, &sitting));
+    findings.extend(split(seen, &sitting).map(Costed::from));
     if findings.is_empty() {
         return Verdict::pass(format!("{} sub-agents are wanted, and there", seen.set.spec.agent.replicas));
     }
-    Verdict::Act(findings)
+    Verdict::Act(costs::settle(seen, findings))
 }
 
 /// Seats of this set's sub-agents: those that may be created, and those that exist within the spec's own count.
@@ -162,17 +162,18 @@ fn look_for_strays(seen: &Observed) -> Option<Finding> {
     Some(names.iter().fold(finding, |finding, name| finding.ask(Question::ReadLive(Live::Pod((*name).to_owned())))))
 }
 
-fn fill(seen: &Observed, seat: &Seat, step: Step<'_>) -> Finding {
+fn fill(seen: &Observed, seat: &Seat, step: Step<'_>) -> Costed {
     seat::fill(seen, seat, step, &wanted(seen, &seat.role), &CREATE)
 }
 
 /// Without a Ready main agent nothing is created or asked for; said once, not once for each slot.
-fn await_main(seen: &Observed, missing: &mut Vec<Finding>) -> Option<Finding> {
+fn await_main(seen: &Observed, missing: &mut Vec<Costed>) -> Option<Finding> {
     if main_agent::settled(seen).is_some() {
         return None;
     }
     let before = missing.len();
-    missing.retain(|finding| finding.rule != CREATE.id() && finding.rule != seat::ASK_SNAPSHOT.id());
+    let waits = [CREATE.id(), seat::ASK_SNAPSHOT.id()];
+    missing.retain(|costed| !waits.contains(&costed.finding.rule));
     if missing.len() == before {
         return None;
     }
@@ -182,11 +183,11 @@ fn await_main(seen: &Observed, missing: &mut Vec<Finding>) -> Option<Finding> {
 
 /// Of many missing sub-agents, the registry is asked for as many as are created side by side; for one, where creates
 /// were refused lately: the refusal of the first may be that of all.
-fn ask_in_turn(seen: &Observed, missing: &mut Vec<Finding>) {
+fn ask_in_turn(seen: &Observed, missing: &mut Vec<Costed>) {
     let any = Attempt { action: ActionKind::CreatePod, target: String::new(), dry_run: false };
     let mut left = if seen.memory.record(&any).is_some() { 1 } else { WIDTH_MAX };
-    missing.retain(|finding| {
-        let asks = finding.rule == seat::ASK_SNAPSHOT.id();
+    missing.retain(|costed| {
+        let asks = costed.finding.rule == seat::ASK_SNAPSHOT.id();
         let keeps = !asks || left > 0;
         left -= usize::from(asks && keeps);
         keeps
@@ -194,14 +195,14 @@ fn ask_in_turn(seen: &Observed, missing: &mut Vec<Finding>) {
 }
 
 /// Decision R20: the highest drifted slot, once the main agent and every other sub-agent is Ready and as wanted.
-fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
+fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Costed> {
     let next = sitting.iter().filter(|at| at.is_outdated(seen)).max_by_key(|at| slot_of(seen, at.pod))?;
     let complete = sitting.len() >= seen.set.spec.agent.replicas_clamped as usize;
     if main_agent::settled(seen).is_none() {
-        return Some(next.await_turn("the main agent has to be Ready and as wanted"));
+        return Some(next.await_turn("the main agent has to be Ready and as wanted").into());
     }
     if !sitting::others_are_ready(sitting) || !complete {
-        return Some(next.await_turn("the other sub-agents have to be Ready"));
+        return Some(next.await_turn("the other sub-agents have to be Ready").into());
     }
     Some(next.replace(seen))
 }

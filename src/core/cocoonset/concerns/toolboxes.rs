@@ -3,6 +3,7 @@
 use super::{main_agent, sub_agents};
 use crate::core::api::cocoonset::Toolbox;
 use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::costs::{self, Costed};
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, Occupant, Seat};
 use crate::core::cocoonset::sitting::{self, Sitting};
@@ -23,7 +24,7 @@ rules! {
 
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
-    let mut findings: Vec<Finding> = remove(seen);
+    let mut findings: Vec<Costed> = remove(seen).into_iter().map(Costed::from).collect();
     let mut sitting = Vec::new();
     for toolbox in seen.set.spec.creatable_toolboxes() {
         let Some(seat) = seat(seen, toolbox) else { continue };
@@ -40,7 +41,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     if findings.is_empty() {
         return Verdict::pass(format!("{} toolboxes are wanted, and there", seen.set.spec.toolboxes.len()));
     }
-    Verdict::Act(findings)
+    Verdict::Act(costs::settle(seen, findings))
 }
 
 /// The seat of a toolbox.
@@ -60,14 +61,14 @@ fn remove(seen: &Observed) -> Vec<Finding> {
 }
 
 /// Decision R20: toolboxes last, one at a time.
-fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
+fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Costed> {
     let next = sitting.iter().find(|at| at.is_outdated(seen))?;
     let complete = sitting.len() >= seen.set.spec.creatable_toolboxes().count();
     if main_agent::settled(seen).is_none() || sub_agents::are_unsettled(seen) {
-        return Some(next.await_turn("the agents have to be Ready and as wanted"));
+        return Some(next.await_turn("the agents have to be Ready and as wanted").into());
     }
     if !sitting::others_are_ready(sitting) || !complete {
-        return Some(next.await_turn("the other toolboxes have to be Ready"));
+        return Some(next.await_turn("the other toolboxes have to be Ready").into());
     }
     Some(next.replace(seen))
 }
