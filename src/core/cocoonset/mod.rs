@@ -14,6 +14,8 @@ pub mod rollout;
 pub mod seat;
 pub mod sitting;
 pub mod status;
+pub mod tally;
+mod undone;
 
 pub use absorb_live::is_terminating;
 
@@ -60,6 +62,13 @@ impl Observation for Observed {
     }
     fn absorb(&mut self, attempt: &Attempt, outcome: &Outcome) {
         absorb::absorb(self, attempt, outcome);
+    }
+    fn take_in(&mut self, want: &Want, attempt: &Attempt, outcome: &Outcome) -> bool {
+        if let Want::Change(change) = want {
+            return undone::take_in(self, change, attempt, outcome);
+        }
+        absorb::absorb(self, attempt, outcome);
+        false
     }
     fn broken_law(&self, decision: &Decision) -> Option<Because> {
         laws::broken(self, decision)
