@@ -31,6 +31,8 @@ pub struct Memory {
     pub foreign: BTreeMap<String, Foreign>,
     /// Snapshots found where a pod was to be created: VM name to when.
     pub found: BTreeMap<String, Duration>,
+    /// Names on record whose tags were found to be there still: VM name to when.
+    pub kept: BTreeMap<String, Duration>,
     /// The API server drops `nodeName` from status entries: its CRD is an older one (decision R25).
     pub node_names_pruned: bool,
     /// Uid of the main agent's pod whose failure was counted; empty once one was Ready, none where nobody looked (D-52).
@@ -220,6 +222,7 @@ impl Memory {
         self.vanished.retain(|pod, _| pods(pod));
         self.foreign.retain(|pod, _| pods(pod));
         self.found.retain(|vm, _| vms(vm));
+        self.kept.retain(|vm, _| vms(vm));
         self.attempts.retain(|attempt, record| is_about_any(attempt, &record.target, pods, vms));
     }
 }

@@ -10,6 +10,7 @@ pub mod laws;
 pub mod names;
 pub mod observed;
 pub mod rebuild;
+pub mod recorded;
 pub mod rollout;
 pub mod seat;
 pub mod sitting;
@@ -97,6 +98,7 @@ pub const RULES: &[&[&Rule]] = &[
     left_alone::RULES,
     oddities::RULES,
     rebuild::RULES,
+    recorded::RULES,
     main_agent::RULES,
     sub_agents::RULES,
     toolboxes::RULES,

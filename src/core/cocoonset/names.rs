@@ -1,14 +1,13 @@
 //! Which VM names a set answers for, and where each is written down.
 
 use super::observed::{LivePod, Observed, SetFacts};
-use crate::core::action::Change;
 use crate::core::api::set_status::SetStatus;
 use crate::core::api::words::SetPhase;
 use crate::core::contract::names::{
     Role, VmName, agent_vm, canonical_slot, is_of_set, slot_of_vm, successor_vm, vm_of_pod, vm_prefix,
 };
 use crate::core::contract::records::Records;
-use crate::core::contract::{delete_names, keys};
+use crate::core::contract::keys;
 use crate::core::pod::facts::PodFacts;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -186,17 +185,5 @@ impl Observed {
     /// The slot in a VM name of this set.
     pub fn slot_in(&self, vm: &str) -> Option<u32> {
         slot_of_vm(&self.set.namespace, &self.set.name, vm)
-    }
-    /// The write that records these names for teardown, unless they stand there already (decision R7).
-    pub fn remember(&self, more: &BTreeSet<String>) -> Option<Change> {
-        if more.iter().all(|name| self.set.records_name(name)) {
-            return None;
-        }
-        let mut all = self.set.recorded.names.clone();
-        all.extend(more.iter().map(|name| VmName(name.clone())));
-        Some(Change::PatchObject {
-            annotations: BTreeMap::from([(keys::DELETE_VM_NAMES.to_owned(), Some(delete_names::write(&all)))]),
-            resource_version: self.set.resource_version.clone(),
-        })
     }
 }

@@ -6,6 +6,7 @@ use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::answers;
 use crate::core::cocoonset::costs::{self, Costed};
 use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::recorded;
 use crate::core::cocoonset::seat::{self, LOOK_FOR_VANISHED, Occupant, Seat, Step};
 use crate::core::cocoonset::sitting::{self, Sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
@@ -109,6 +110,9 @@ pub fn delete_after_remembering(seen: &Observed, rule: &Rule, because: &str, pod
         })
     };
     let remember = (!pods.is_empty()).then(|| seen.remember(&names)).flatten();
+    if let Some(too_large) = remember.as_ref().and_then(|change| recorded::too_large(rule, change)) {
+        return vec![too_large];
+    }
     let remember = remember.map(|change| Finding::of(rule, because.to_owned()).change(change));
     after_remembering(seen, remember, pods.iter().map(delete))
 }
@@ -139,6 +143,9 @@ fn remember_strays(seen: &Observed) -> Option<Finding> {
     let listed = seen.set.status.vm_names().filter(|vm| !wanted.contains(*vm) && !there.contains(*vm));
     let strays: BTreeSet<String> = listed.filter(|vm| seen.is_of_formula(vm)).map(str::to_owned).collect();
     let remember = seen.remember(&strays)?;
+    if let Some(too_large) = recorded::too_large(&REMEMBER, &remember) {
+        return Some(too_large);
+    }
     Some(Finding::of(&REMEMBER, "a VM that the spec no longer wants is gone").change(remember))
 }
 

@@ -168,7 +168,7 @@ fn delete_pods(seen: &Observed, pods: &[&PodFacts]) -> Vec<Finding> {
 
 /// Names of pods that somebody else deletes are written down while they can still be read.
 fn remember_late(seen: &Observed) -> Option<Finding> {
-    let remember = seen.remember(&seen.names_owed())?;
+    let remember = seen.remember_at_last()?;
     Some(Finding::of(&REMEMBER, "not every VM name is written down").change(remember))
 }
 

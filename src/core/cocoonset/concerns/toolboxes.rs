@@ -5,6 +5,7 @@ use crate::core::api::cocoonset::Toolbox;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::costs::{self, Costed};
 use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::recorded;
 use crate::core::cocoonset::seat::{self, Occupant, Seat};
 use crate::core::cocoonset::sitting::{self, Sitting};
 use crate::core::contract::names::Role;
@@ -38,6 +39,10 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     }
     findings.extend(sitting.iter().flat_map(|at| at.tend(seen, &AWAIT_READY)));
     findings.extend(replace_one(seen, &sitting));
+    // The last of all, and nothing that a set on its way up should wait for.
+    if main_agent::settled(seen).is_some() {
+        findings.extend(recorded::settle(seen).into_iter().map(Costed::from));
+    }
     if findings.is_empty() {
         return Verdict::pass(format!("{} toolboxes are wanted, and there", seen.set.spec.toolboxes.len()));
     }
