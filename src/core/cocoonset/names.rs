@@ -3,11 +3,11 @@
 use super::observed::{LivePod, Observed, SetFacts};
 use crate::core::api::set_status::SetStatus;
 use crate::core::api::words::SetPhase;
+use crate::core::contract::keys;
 use crate::core::contract::names::{
     Role, VmName, agent_vm, canonical_slot, is_of_set, slot_of_vm, successor_vm, vm_of_pod, vm_prefix,
 };
 use crate::core::contract::records::Records;
-use crate::core::contract::keys;
 use crate::core::pod::facts::PodFacts;
 use std::collections::{BTreeMap, BTreeSet};
 

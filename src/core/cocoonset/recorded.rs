@@ -9,6 +9,7 @@ use crate::core::contract::{delete_names, keys};
 use crate::core::decide::Gate;
 use crate::core::decision::Finding;
 use crate::core::fact::Fact;
+use crate::core::oddity::many;
 use crate::core::outcome::Effect;
 use crate::core::rule::Rule;
 use crate::rules;
@@ -101,7 +102,7 @@ pub fn settle(seen: &Observed) -> Vec<Finding> {
     if !questions.is_empty() || settled.is_empty() {
         return questions;
     }
-    let because = format!("of {} recorded names neither pod nor tag is left", settled.len());
+    let because = format!("neither pod nor tag is left of {}", many(settled.len(), "recorded name", "recorded names"));
     let kept = seen.set.recorded.names.iter().filter(|name| !settled.contains(&name.as_str()));
     vec![Finding::of(&FORGET, because).change(write(seen, &kept.cloned().collect()))]
 }

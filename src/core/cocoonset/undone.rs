@@ -21,7 +21,8 @@ pub fn take_in(seen: &mut Observed, change: &Change, attempt: &Attempt, outcome:
     if let Some(record) = before {
         seen.memory.keep(attempt, record);
     }
-    let said = Outcome::of(Class::Done).saying(format!("it was accepted, and {lost} did not stay: a webhook takes it off"));
+    let said =
+        Outcome::of(Class::Done).saying(format!("it was accepted, and {lost} did not stay: a webhook takes it off"));
     seen.memory.note(attempt, &said, seen.mono, seen.set.generation, false);
     true
 }

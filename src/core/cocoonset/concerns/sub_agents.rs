@@ -13,6 +13,7 @@ use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
 use crate::core::control::pass::WIDTH_MAX;
 use crate::core::decide::Gate;
 use crate::core::decision::{Finding, Verdict};
+use crate::core::oddity::many;
 use crate::core::pod::drift::{drift_of, must_recreate};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::template::{Boot, PodTemplate, wanted_sub_agent};
@@ -59,9 +60,14 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     findings.extend(replace_one(seen, &sitting));
     findings.extend(split(seen, &sitting).map(Costed::from));
     if findings.is_empty() {
-        return Verdict::pass(format!("{} sub-agents are wanted, and there", seen.set.spec.agent.replicas));
+        return Verdict::pass(format!("{}, and there", wanted_count(seen)));
     }
     Verdict::Act(costs::settle(seen, findings))
+}
+
+fn wanted_count(seen: &Observed) -> String {
+    let replicas = usize::try_from(seen.set.spec.agent.replicas).unwrap_or_default();
+    many(replicas, "sub-agent is wanted", "sub-agents are wanted")
 }
 
 /// Seats of this set's sub-agents: those that may be created, and those that exist within the spec's own count.
@@ -89,11 +95,10 @@ fn wanted(seen: &Observed, role: &Role) -> PodTemplate {
 }
 
 fn scale_down(seen: &Observed) -> Vec<Finding> {
-    let replicas = seen.set.spec.agent.replicas;
     let surplus = |pod: &&PodFacts| slot_of(seen, pod).is_some() && seen.is_surplus(pod);
     let mut extra: Vec<&PodFacts> = seen.pods.values().filter(|pod| !pod.deleting).filter(surplus).collect();
     extra.sort_by_key(|pod| std::cmp::Reverse(slot_of(seen, pod)));
-    let because = format!("{} sub-agents are wanted, and {} more are there", replicas, extra.len());
+    let because = format!("{}, and {} there", wanted_count(seen), many(extra.len(), "more is", "more are"));
     delete_after_remembering(seen, &SCALE_DOWN, &because, &extra)
 }
 
@@ -184,7 +189,8 @@ fn await_main(seen: &Observed, missing: &mut Vec<Costed>) -> Option<Finding> {
     if missing.len() == before {
         return None;
     }
-    let because = format!("{} sub-agents are missing, and the main agent is not settled", before - missing.len());
+    let missing = many(before - missing.len(), "sub-agent is missing", "sub-agents are missing");
+    let because = format!("{missing}, and the main agent is not settled");
     Some(Finding::of(&AWAIT_MAIN, because).wait("the main agent to be Ready and as wanted", None))
 }
 
@@ -233,6 +239,7 @@ fn split(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
     if away.is_empty() {
         return None;
     }
-    let message = format!("{} sub-agents are not on the main agent's node {main}: {}", away.len(), away.join(", "));
+    let who = many(away.len(), "sub-agent is", "sub-agents are");
+    let message = format!("{who} not on the main agent's node {main}: {}", away.join(", "));
     Some(Finding::of(&SPLIT, message.clone()).trouble("SplitAcrossNodes", message))
 }

@@ -10,6 +10,7 @@ use crate::core::cocoonset::seat::{self, Occupant, Seat};
 use crate::core::cocoonset::sitting::{self, Sitting};
 use crate::core::contract::names::Role;
 use crate::core::decision::{Finding, Verdict};
+use crate::core::oddity::many;
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::template::{Boot, PodTemplate, wanted_toolbox};
 use crate::rules;
@@ -44,7 +45,11 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         findings.extend(recorded::settle(seen).into_iter().map(Costed::from));
     }
     if findings.is_empty() {
-        return Verdict::pass(format!("{} toolboxes are wanted, and there", seen.set.spec.toolboxes.len()));
+        return Verdict::pass(many(
+            seen.set.spec.toolboxes.len(),
+            "toolbox is wanted, and there",
+            "toolboxes are wanted, and there",
+        ));
     }
     Verdict::Act(costs::settle(seen, findings))
 }
@@ -61,7 +66,7 @@ fn wanted(seen: &Observed, toolbox: &Toolbox) -> PodTemplate {
 fn remove(seen: &Observed) -> Vec<Finding> {
     let surplus = |pod: &&PodFacts| matches!(seen.role_of(pod), Role::Toolbox(_)) && seen.is_surplus(pod);
     let extra: Vec<&PodFacts> = seen.pods.values().filter(|pod| !pod.deleting).filter(surplus).collect();
-    let because = format!("{} toolboxes are not in the spec", extra.len());
+    let because = many(extra.len(), "toolbox is not in the spec", "toolboxes are not in the spec");
     sub_agents::delete_after_remembering(seen, &REMOVE, &because, &extra)
 }
 
