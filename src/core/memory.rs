@@ -12,7 +12,7 @@ use std::time::Duration;
 /// All of it, for one object, under its uid.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
-    /// Attempts that did not come to what was wanted, until they do.
+    /// Attempts that did not come to what was wanted, until they do. A success stands here where it did not stay.
     pub attempts: BTreeMap<Attempt, Record>,
     /// The refusal of a create because the namespace is going (decision R6).
     pub namespace: Option<NamespaceRefusal>,
@@ -33,8 +33,12 @@ pub struct Memory {
     pub foreign: BTreeMap<String, Foreign>,
     /// Snapshots found where a pod was to be created: VM name to when.
     pub found: BTreeMap<String, Duration>,
+    /// Names on record whose tags were found to be there still: VM name to when.
+    pub kept: BTreeMap<String, Duration>,
     /// The API server drops `nodeName` from status entries: its CRD is an older one (decision R25).
     pub node_names_pruned: bool,
+    /// Uid of the main agent's pod whose failure was counted; empty once one was Ready, none where nobody looked (D-52).
+    pub failed: Option<String>,
     /// The error that the object is in, and when it was last counted (decision R4).
     pub error: Option<(String, Duration)>,
 }
@@ -221,6 +225,7 @@ impl Memory {
         self.vanished.retain(|pod, _| pods(pod));
         self.foreign.retain(|pod, _| pods(pod));
         self.found.retain(|vm, _| vms(vm));
+        self.kept.retain(|vm, _| vms(vm));
         self.attempts.retain(|attempt, record| is_about_any(attempt, &record.target, pods, vms));
     }
 }

@@ -46,6 +46,11 @@ impl Oddity {
     }
 }
 
+/// So many of something, in the form that the number asks for: `1 pod is`, `2 pods are`.
+pub fn many(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
 /// At most `limit` bytes of a text, cut where a character ends: outside data is quoted, never copied whole.
 pub fn excerpt(text: &str, limit: usize) -> String {
     if text.len() <= limit {

@@ -64,6 +64,8 @@ pub struct SettingsGiven {
     /// What admission merges into every pod that is created: a strategic merge patch, as a webhook or a limit range
     /// has it.
     pub admission_adds: Value,
+    /// Annotations that admission takes off whatever is patched, by key: a webhook that knows better.
+    pub admission_strips: Vec<String>,
 }
 
 impl Default for SettingsGiven {
@@ -75,6 +77,7 @@ impl Default for SettingsGiven {
             older_crd: false,
             loose_crd: false,
             admission_adds: Value::Null,
+            admission_strips: Vec::new(),
         }
     }
 }

@@ -77,6 +77,7 @@ pub fn world(given: &Given) -> Result<World, String> {
     let settings = world.store.settings_mut();
     settings.ordered_namespace_deletion = given.settings.ordered_namespace_deletion;
     settings.admission_adds = given.settings.admission_adds.clone();
+    settings.admission_strips = given.settings.admission_strips.clone();
     if given.settings.older_crd {
         install_older_crd(&mut world);
     }

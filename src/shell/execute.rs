@@ -43,7 +43,7 @@ async fn answer(shell: &Shell, call: &Call) -> Outcome {
 fn announce(shell: &Shell, subject: &Subject, action: &Action) -> Outcome {
     if let Want::Announce(told) = &action.want {
         let key = key_of(subject);
-        shell.metrics.announced(&key, &told.reason, &shell.state.phase(&key));
+        shell.metrics.announced(&key, &told.reason);
         info!(
             controller = subject.kind.to_lowercase(), namespace = subject.namespace, name = subject.name,
             rule = %action.rule, reason = told.reason, warning = told.warning, "{}", plain(&told.message)

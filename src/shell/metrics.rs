@@ -1,5 +1,6 @@
 //! Prometheus families, under the names that dashboards know today, and ours. They show and never influence.
 
+use crate::core::api::words::SetPhase;
 use crate::core::control::errors::PassResult;
 use crate::core::control::queue::{Spans, Stats};
 use crate::core::control::wake::Key;
@@ -160,15 +161,16 @@ impl Metrics {
     pub fn odd_line(&self, kind: &str) {
         self.oddities.with_label_values(&[kind]).inc();
     }
-    /// Something happened that is announced: counted on the transition, by its reason. `phase` is the set's until then.
-    pub fn announced(&self, set: &Key, reason: &str, phase: &str) {
+    /// A main agent was newly found to have failed, while the set was in this phase.
+    pub fn failed(&self, phase: &SetPhase) {
+        self.failures.with_label_values(&[phase.as_str()]).inc();
+    }
+    /// Something happened that is announced: counted on the transition, by its reason.
+    pub fn announced(&self, set: &Key, reason: &str) {
         let labels = [set.namespace.as_str(), set.name.as_str()];
         match reason {
             "SubAgentRebuilding" => self.rebuilds.with_label_values(&labels).inc(),
             "SubAgentDeadLetter" => self.dead_letters.with_label_values(&labels).inc(),
-            "PodLifecycleFailed" => {
-                self.failures.with_label_values(&[if phase.is_empty() { "Pending" } else { phase }]).inc();
-            }
             _ => {}
         }
     }
@@ -267,8 +269,8 @@ mod tests {
     fn a_set_that_is_gone_leaves_no_series() {
         let metrics = Metrics::new();
         let key = Key::new("ns", "demo");
-        metrics.announced(&key, "SubAgentRebuilding", "Running");
-        metrics.announced(&key, "SubAgentDeadLetter", "Running");
+        metrics.announced(&key, "SubAgentRebuilding");
+        metrics.announced(&key, "SubAgentDeadLetter");
         assert!(
             metrics.text().contains("cocoon_operator_subagent_rebuild_total{cocoonset=\"demo\",namespace=\"ns\"} 1")
         );

@@ -3,17 +3,21 @@
 use super::telling::{self, Heard};
 use super::{Shell, execute};
 use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::tally;
 use crate::core::control::errors::{self, Ending, PassResult};
 use crate::core::control::pass::{Next, Pass};
 use crate::core::control::wake::Key;
 
 /// Drives one pass over this key, gives the key back to the queue, and says what it came to.
 pub async fn pass(shell: &Shell, key: &Key) -> PassResult {
-    let Some(seen) = shell.state.observe(key) else {
+    let Some(mut seen) = shell.state.observe(key) else {
         shell.metrics.forget(key);
         shell.state.gone(key);
         return PassResult::Success;
     };
+    if let Some(phase) = tally::new_failure(&mut seen) {
+        shell.metrics.failed(&phase);
+    }
     let subject = seen.subject();
     telling::hears(shell, key, Heard::Begins(&subject));
     let mut pass = Pass::begin(seen);

@@ -110,12 +110,6 @@ impl State {
     pub fn is_synced(&self, kind: Kind) -> bool {
         self.lock().view.is_synced(kind)
     }
-    /// The phase that the set's status says.
-    pub fn phase(&self, key: &Key) -> String {
-        let inner = self.lock();
-        let phase = inner.view.set(key).and_then(|set| set.status.phase.as_ref());
-        phase.map(|phase| phase.as_str().to_owned()).unwrap_or_default()
-    }
     /// Every set in the cache.
     pub fn keys(&self) -> Vec<Key> {
         self.lock().view.keys().cloned().collect()

@@ -39,6 +39,10 @@ rules! {
     /// Say that an answer cannot be read, whoever wants what comes next: a server or proxy that garbles answers is for a
     /// person to mend.  (R4)
     UNREADABLE = "answer/unreadable";
+    /// Wait before writing again what was accepted twice and did not stay: a webhook takes it off. Without it one pass
+    /// writes the same until it is given up, and what was to be written first, a name or a charge, is lost with what
+    /// follows it.  (R3, R8, R12)
+    UNDONE = "answer/undone";
     /// Nothing more to do: the object itself is gone.
     OBJECT_GONE = "answer/object-gone";
 }
@@ -61,7 +65,7 @@ pub fn gate(seen: &Observed, want: &Want) -> Gate {
         return Gate::Open;
     }
     match record.class.effect() {
-        Effect::Happened => Gate::Open,
+        Effect::Happened => undone(seen, &attempt, record),
         Effect::Moved | Effect::Unsure => our_fault(moved(seen, want, &attempt, record), &attempt, record),
         Effect::Taken => taken(seen, want, &attempt, record),
         Effect::Gone => gone(seen, want, &attempt, record),
@@ -95,6 +99,16 @@ fn fenced(seen: &Observed, want: &Want) -> Option<Finding> {
         ),
         Lease::Held(_) => None,
     }
+}
+
+/// A success stands in memory only where what was written did not stay.
+fn undone(seen: &Observed, attempt: &Attempt, record: &Record) -> Gate {
+    if record.count < 2 || seen.mono >= due(seen, attempt, record) {
+        return Gate::Open;
+    }
+    let Gate::Held(finding) = timer(seen, &UNDONE, attempt, record) else { return Gate::Open };
+    let because = format!("{}: {}", attempt_of(attempt, record), record.message);
+    held(Finding { because: because.clone().into(), ..*finding }.trouble("WriteUndone", because))
 }
 
 /// It moved, or may have happened: look before writing again; the second time, wait first.
@@ -294,8 +308,8 @@ const fn pace(class: Class) -> (Duration, Duration) {
         | Class::TooLarge
         | Class::BadRequest
         | Class::NotFound => (seconds(60), seconds(900)),
-        Class::Done
-        | Class::Conflict
+        Class::Done => (seconds(5), seconds(300)),
+        Class::Conflict
         | Class::PreconditionFailed
         | Class::AlreadyExists
         | Class::AlreadyExistsTerminating

@@ -1,14 +1,13 @@
 //! Which VM names a set answers for, and where each is written down.
 
 use super::observed::{LivePod, Observed, SetFacts};
-use crate::core::action::Change;
 use crate::core::api::set_status::SetStatus;
 use crate::core::api::words::SetPhase;
+use crate::core::contract::keys;
 use crate::core::contract::names::{
     Role, VmName, agent_vm, canonical_slot, is_of_set, slot_of_vm, successor_vm, vm_of_pod, vm_prefix,
 };
 use crate::core::contract::records::Records;
-use crate::core::contract::{delete_names, keys};
 use crate::core::pod::facts::PodFacts;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,11 +77,12 @@ impl SetFacts {
         self.wants_pod(pod) || self.status.pod_names().any(|name| name == pod)
     }
     /// Names in `delete-vm-names`, those of the set's own formula only (D-31).
-    pub fn recorded_names(&self) -> BTreeSet<String> {
-        let known: BTreeSet<VmName> = self.status.vm_names().map(VmName::from).collect();
-        let text = self.annotations.get(keys::DELETE_VM_NAMES).map(String::as_str).unwrap_or_default();
-        let read = delete_names::read(text, &self.namespace, &self.name, &known);
-        read.names.into_iter().map(|name| name.0).collect()
+    pub fn recorded_names(&self) -> impl Iterator<Item = &str> {
+        self.recorded.names.iter().map(VmName::as_str)
+    }
+    /// Whether this name stands there.
+    pub fn records_name(&self, vm: &str) -> bool {
+        self.recorded.names.contains(vm)
     }
 }
 
@@ -97,6 +97,12 @@ impl SetStatus {
         let agents = self.agents.iter().map(|entry| (&entry.vm_name, &entry.vm_id));
         let mut entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.vm_name, &entry.vm_id)));
         entries.any(|(name, id)| name == vm && !id.is_empty())
+    }
+    /// The id of this pod's VM, as it was last seen.
+    pub fn vm_id_of(&self, pod: &str) -> Option<&str> {
+        let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_id));
+        let mut entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.pod_name, &entry.vm_id)));
+        entries.find(|(name, id)| *name == pod && !id.is_empty()).map(|(_, id)| id.as_str())
     }
     /// The node on which the VM of this pod was last seen, if it was seen to have one.
     pub fn last_node_of(&self, pod: &str) -> Option<String> {
@@ -150,7 +156,7 @@ impl Observed {
     }
     /// Every VM name whose tags the set has to collect in the end.
     pub fn names_owed(&self) -> BTreeSet<String> {
-        let mut names = self.set.recorded_names();
+        let mut names: BTreeSet<String> = self.set.recorded_names().map(str::to_owned).collect();
         names.extend(self.set.status.vm_names().map(str::to_owned));
         names.extend(self.pods.values().filter_map(|pod| self.vm_of(pod)));
         names.extend(self.hidden_pods().filter_map(|pod| pod.vm.clone()));
@@ -187,17 +193,5 @@ impl Observed {
     /// The slot in a VM name of this set.
     pub fn slot_in(&self, vm: &str) -> Option<u32> {
         slot_of_vm(&self.set.namespace, &self.set.name, vm)
-    }
-    /// The write that records these names for teardown, unless they stand there already (decision R7).
-    pub fn remember(&self, more: &BTreeSet<String>) -> Option<Change> {
-        let recorded = self.set.recorded_names();
-        if more.is_subset(&recorded) {
-            return None;
-        }
-        let all: BTreeSet<VmName> = recorded.union(more).map(|name| VmName(name.clone())).collect();
-        Some(Change::PatchObject {
-            annotations: BTreeMap::from([(keys::DELETE_VM_NAMES.to_owned(), Some(delete_names::write(&all)))]),
-            resource_version: self.set.resource_version.clone(),
-        })
     }
 }

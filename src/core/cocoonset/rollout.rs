@@ -2,8 +2,8 @@
 //! a time where it does not.
 
 use super::answers;
-use super::budget;
 use super::concerns::stamp::patch_pod;
+use super::costs::Costed;
 use super::observed::Observed;
 use super::rebuild;
 use super::seat::{self, Seat};
@@ -68,9 +68,9 @@ pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> 
 }
 
 /// Replaces a pod: first the question, then the delete.
-pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Finding {
+pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Costed {
     if let Some(node) = rebuild::lost_node(seen, pod) {
-        return rebuild::await_node(pod, &node);
+        return rebuild::await_node(pod, &node).into();
     }
     if seen.set.spec.unreadable {
         return Finding::of(&UNREADABLE, format!("{}: part of the spec cannot be read", pod.name)).stop();
@@ -83,15 +83,15 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
     };
     if !seen.live.admitted.contains(&seat.pod) {
         // A delete that may not be sent yet needs no answer of admission.
-        return match answers::gate(seen, &Want::Change(delete)) {
+        let first = match answers::gate(seen, &Want::Change(delete)) {
             Gate::Held(held) => Finding { because: format!("{} ({because})", held.because).into(), ..*held },
             Gate::Open => Finding::of(&ASK_ADMISSION, because).change(seat::create(seen, seat, wanted, true)),
         };
+        return first.into();
     }
     let message = format!("{because}; the pod is replaced");
-    let recreate = Finding::of(&RECREATE, because);
-    let recreate = budget::fresh(seen, &seat.role).into_iter().fold(recreate, Finding::change);
-    recreate.change(delete).announce(false, "Recreating", message)
+    let recreate = Finding::of(&RECREATE, because).change(delete).announce(false, "Recreating", message);
+    Costed::from(recreate).fresh(seen, seat)
 }
 
 /// Says that a replacement has to wait for its turn.

@@ -163,8 +163,11 @@ pub fn derived(seen: &Observed) -> SetPhase {
     }
 }
 
+/// It failed and was not Ready since. Of a pod that this process did not see from the start, the phase of the set says so
+/// itself: it would come and go with a restart of the operator otherwise.
 fn is_failing(seen: &Observed, pod: &PodFacts) -> bool {
-    seen.memory.watched.get(pod.uid.as_str()).is_some_and(|watched| watched.failing)
+    let said = seen.set.status.phase == Some(SetPhase::Failed);
+    seen.memory.watched.get(pod.uid.as_str()).map_or(said, |watched| watched.failing)
 }
 
 fn progressing(phase: &SetPhase, generation: i64) -> Condition {
@@ -239,7 +242,7 @@ fn node_name(seen: &Observed, pod: &PodFacts) -> String {
 
 /// Decision R7: a name leaves the status only when it is written down for teardown, or its pod is there again.
 fn is_owed(seen: &Observed, vm: &str) -> bool {
-    !vm.is_empty() && seen.is_of_formula(vm) && !seen.set.recorded_names().contains(vm)
+    !vm.is_empty() && seen.is_of_formula(vm) && !seen.set.records_name(vm)
 }
 
 /// The VM id of a pod that is gone stays while its VM may still run on a lost node (decision R18).

@@ -191,7 +191,7 @@ impl View {
             .map(|(_, pod)| pod.uid.as_str())
             .collect();
         uids.extend(pods.values().map(|pod| pod.uid.as_str()));
-        let asked = !memory.found.is_empty() || !memory.attempts.is_empty();
+        let asked = !memory.found.is_empty() || !memory.kept.is_empty() || !memory.attempts.is_empty();
         let owed = if asked { seen.names_owed() } else { BTreeSet::new() };
         let vms = |vm: &str| set.maps_to(vm) || owed.contains(vm);
         memory.retain(&|name| known(name).is_some() || set.speaks_of(name), &|uid| uids.contains(uid), &vms);

@@ -29,6 +29,9 @@ impl Store {
             _ => strategic::merge(&mut proposed, body),
         }
         events::stored(call.resource(), &mut proposed);
+        if let Some(annotations) = proposed.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|key, _| !self.settings().admission_strips.contains(key));
+        }
         self.finish_update(call, &current, proposed, Origin::Patch)
     }
 }
