@@ -33,6 +33,8 @@ pub struct Memory {
     pub found: BTreeMap<String, Duration>,
     /// The API server drops `nodeName` from status entries: its CRD is an older one (decision R25).
     pub node_names_pruned: bool,
+    /// The same of the two status fields of the scale subresource.
+    pub scale_pruned: bool,
     /// The error that the object is in, and when it was last counted (decision R4).
     pub error: Option<(String, Duration)>,
 }

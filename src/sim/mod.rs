@@ -2,6 +2,7 @@
 
 mod agenda;
 pub mod faults;
+mod face;
 mod http;
 pub mod node;
 pub mod registry;
