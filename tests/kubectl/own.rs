@@ -1,0 +1,102 @@
+//! Commands of our own against the sandbox as people start it: with two nodes, the operator, and a set.
+//! `UPDATE_KUBECTL=1` writes what they print into `data/own.txt`; read the difference.
+
+use crate::binary::{self, Kubectl, Outcome};
+use crate::mask::masked;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+struct Sandbox {
+    child: Child,
+    address: String,
+}
+
+impl Sandbox {
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cocoon-operator"))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args(["sandbox", "-f", "examples/demo.yaml", "--speed", "20", "--listen", "127.0.0.1:0"])
+            .args(["--metrics-bind-address=:0", "--health-probe-bind-address=:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines();
+        let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("http://")).expect("an address");
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        let address = line.split_once("http://").expect("an address").1;
+        let address = address.split(['/', ' ']).next().expect("an address").to_owned();
+        Self { child, address }
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// A command line in words; single quotes hold one together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (at, part) in line.split('\'').enumerate() {
+        if at % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+/// A command and its outcome as `data/own.txt` has them.
+fn told(line: &str, outcome: &Outcome) -> String {
+    let mut told = format!("$ {line}\n");
+    for out in masked(&outcome.stdout).lines() {
+        writeln!(told, "  {out}").expect("written");
+    }
+    for error in masked(&outcome.stderr).lines() {
+        writeln!(told, "! {error}").expect("written");
+    }
+    if outcome.exit != 0 {
+        writeln!(told, "exit {}", outcome.exit).expect("written");
+    }
+    told
+}
+
+#[test]
+fn commands_of_our_own_come_to_what_is_written_down() {
+    let Some(binary) = binary::find() else { return };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kubectl/data/own.txt");
+    let written = std::fs::read_to_string(&path).expect("commands");
+    let sandbox = Sandbox::start();
+    let kubectl = Kubectl::new(binary, &sandbox.address);
+    let mut now = String::new();
+    let mut count = 0;
+    for line in written.lines() {
+        if let Some(line) = line.strip_prefix("$ ") {
+            let args = words(line.strip_prefix("kubectl ").expect("kubectl"));
+            now.push_str(&told(line, &kubectl.run(&args)));
+            count += 1;
+        } else if line.starts_with('#') || line.is_empty() {
+            now.push_str(line);
+            now.push('\n');
+        }
+    }
+    assert!(count >= 20, "{count} commands");
+    if std::env::var_os("UPDATE_KUBECTL").is_some() {
+        std::fs::write(&path, &now).expect("written");
+        return;
+    }
+    let (old, new): (Vec<&str>, Vec<&str>) = (written.lines().collect(), now.lines().collect());
+    let differs = old.iter().zip(&new).position(|(old, new)| old != new).or((old.len() != new.len()).then_some(0));
+    if let Some(at) = differs {
+        let from = at.saturating_sub(12);
+        let part = |lines: &[&str]| lines.iter().skip(from).take(30).copied().collect::<Vec<_>>().join("\n");
+        panic!("from line {}\n-- written down\n{}\n-- now\n{}", at + 1, part(&old), part(&new));
+    }
+}
