@@ -45,7 +45,8 @@ where
     if let Some(page) = cluster.with(|world| face::own(world, user, &request, accept)) {
         return Ok(send(page.unless_known(header(IF_NONE_MATCH))));
     }
-    let shape = Shape::of(accept, request.query.iter().find(|(key, _)| key == "includeObject").map(|(_, of)| of.as_str()));
+    let shape =
+        Shape::of(accept, request.query.iter().find(|(key, _)| key == "includeObject").map(|(_, of)| of.as_str()));
     if is_watch(&request) {
         return match cluster.with(|world| world.open_watch(user, &request)) {
             Opened::Watch(watch) => Ok(respond(200, "application/json", cluster.stream(*watch, shape))),
@@ -69,7 +70,9 @@ fn shape_reply(world: &World, shape: Shape, request: &wire::Request, reply: &mut
         return;
     }
     if let (Some(resource), ReplyBody::Json(body)) = (world.store.resource_at(&request.path), &mut reply.body) {
-        *body = Shaper::new(shape, &resource).body(std::mem::take(body), world.now());
+        let is_scale = resource.scale.is_some() && request.path.ends_with("/scale");
+        let shaper = if is_scale { Shaper::of_scales(shape) } else { Shaper::new(shape, &resource) };
+        *body = shaper.body(std::mem::take(body), world.now());
     }
 }
 
@@ -92,7 +95,8 @@ fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire::Request, 
     request.content_type = kind.map(|kind| kind.split(';').next().unwrap_or(kind).trim().to_owned());
     if request.content_type.as_deref() == Some(protobuf::CONTENT_TYPE) && !bytes.is_empty() {
         let refusal = || {
-            let why = "the body of the request was in an unknown format - accepted media types include: application/json";
+            let why =
+                "the body of the request was in an unknown format - accepted media types include: application/json";
             Box::new(StoreReply::json(415, failure(415, "UnsupportedMediaType", why)))
         };
         request.body = protobuf::object(bytes).ok_or_else(refusal)?;

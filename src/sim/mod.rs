@@ -1,8 +1,8 @@
 //! A small Kubernetes and its nodes, in one process.
 
 mod agenda;
-pub mod faults;
 mod face;
+pub mod faults;
 mod http;
 pub mod node;
 pub mod registry;

@@ -10,9 +10,12 @@ static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| \+0000)", "TIME"),
         (r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d \+0000", "TIME"),
         (r"\bv\d+\.\d+\.\d+\b", "VERSION"),
+        // Which VM gets which is a matter of time.
+        (r"\b[0-9a-f]{12}\b", "ID"),
+        (r"\b10\.\d+\.\d+\.\d+\b", "IP"),
         (r"127\.0\.0\.1:\d{4,5}\b", "ADDRESS"),
         // Ages, and how often in which time.
-        (r"\b(<invalid>|\d+(ms|s|m|h|d)(\d+(s|m|h))?)( ago)?( \(x\d+ over AGE\))?", "AGE"),
+        (r"(<invalid>|\b\d+(s|m|h|d)(\d+(s|m|h))?\b)( ago)?", "AGE"),
         (r"AGE \(x\d+ over AGE\)", "AGE"),
         // Where `kubectl diff` puts what it compares.
         (r"(\S*/)?(LIVE|MERGED)(-\d+)?/", "${2}/"),

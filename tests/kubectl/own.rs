@@ -1,8 +1,10 @@
-//! Commands of our own against the sandbox as people start it: with two nodes, the operator, and a set.
-//! `UPDATE_KUBECTL=1` writes what they print into `data/own.txt`; read the difference.
+//! Commands of our own, against the sandbox as people start it (two nodes, the operator and a set: `data/own.txt`), and
+//! against a cluster in which nothing happens by itself (`data/bare.txt`). `UPDATE_KUBECTL=1` writes what they print
+//! into these files; read the difference.
 
 use crate::binary::{self, Kubectl, Outcome};
 use crate::mask::masked;
+use crate::served::Served;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -53,7 +55,19 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// A command and its outcome as `data/own.txt` has them.
+/// The words with what stands in `$(…)` replaced by what that command prints.
+fn filled(words: Vec<String>, kubectl: &Kubectl) -> Vec<String> {
+    let fill = |word: String| match word.split_once("$(kubectl ").map(|(before, rest)| (before, rest.split_once(')'))) {
+        Some((before, Some((inner, after)))) => {
+            let args: Vec<String> = inner.split_whitespace().map(str::to_owned).collect();
+            format!("{before}{}{after}", kubectl.run(&args).stdout)
+        }
+        _ => word,
+    };
+    words.into_iter().map(fill).collect()
+}
+
+/// A command and its outcome as the files have them.
 fn told(line: &str, outcome: &Outcome) -> String {
     let mut told = format!("$ {line}\n");
     for out in masked(&outcome.stdout).lines() {
@@ -68,35 +82,44 @@ fn told(line: &str, outcome: &Outcome) -> String {
     told
 }
 
-#[test]
-fn commands_of_our_own_come_to_what_is_written_down() {
-    let Some(binary) = binary::find() else { return };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kubectl/data/own.txt");
+/// Runs the commands of a file and compares what they come to with what it says.
+fn play(file: &str, kubectl: &Kubectl) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kubectl/data").join(file);
     let written = std::fs::read_to_string(&path).expect("commands");
-    let sandbox = Sandbox::start();
-    let kubectl = Kubectl::new(binary, &sandbox.address);
     let mut now = String::new();
-    let mut count = 0;
     for line in written.lines() {
         if let Some(line) = line.strip_prefix("$ ") {
-            let args = words(line.strip_prefix("kubectl ").expect("kubectl"));
+            let args = filled(words(line.strip_prefix("kubectl ").expect("kubectl")), kubectl);
             now.push_str(&told(line, &kubectl.run(&args)));
-            count += 1;
         } else if line.starts_with('#') || line.is_empty() {
             now.push_str(line);
             now.push('\n');
         }
     }
-    assert!(count >= 20, "{count} commands");
     if std::env::var_os("UPDATE_KUBECTL").is_some() {
         std::fs::write(&path, &now).expect("written");
         return;
     }
     let (old, new): (Vec<&str>, Vec<&str>) = (written.lines().collect(), now.lines().collect());
-    let differs = old.iter().zip(&new).position(|(old, new)| old != new).or((old.len() != new.len()).then_some(0));
-    if let Some(at) = differs {
+    let shorter = old.len().min(new.len());
+    let differs = old.iter().zip(&new).position(|(old, new)| old != new);
+    if let Some(at) = differs.or((old.len() != new.len()).then_some(shorter)) {
         let from = at.saturating_sub(12);
         let part = |lines: &[&str]| lines.iter().skip(from).take(30).copied().collect::<Vec<_>>().join("\n");
-        panic!("from line {}\n-- written down\n{}\n-- now\n{}", at + 1, part(&old), part(&new));
+        panic!("{file}, from line {}\n-- written down\n{}\n-- now\n{}", at + 1, part(&old), part(&new));
     }
+}
+
+#[test]
+fn a_sandbox_with_nodes_and_operator_answers_as_written_down() {
+    let Some(binary) = binary::find() else { return };
+    let sandbox = Sandbox::start();
+    play("own.txt", &Kubectl::new(binary, &sandbox.address));
+}
+
+#[test]
+fn a_cluster_without_nodes_answers_as_written_down() {
+    let Some(binary) = binary::find() else { return };
+    let served = Served::start();
+    play("bare.txt", &Kubectl::new(binary, &served.address));
 }

@@ -65,22 +65,36 @@ fn differences() -> BTreeMap<&'static str, (&'static str, Instead)> {
     BTreeMap::from([
         ("api-resources-cold", (only_ours, Instead::Fewer { of_our_own: &["cs,cocoonsets,cset"], lacks: None })),
         ("api-versions", (only_ours, Instead::Fewer { of_our_own: &[], lacks: None })),
-        ("describe-pod", (
-            "no token is mounted into pods: no container runs that could read it",
-            Instead::Fewer { of_our_own: &["Mounts: <none>", "Volumes: <none>"], lacks: Some(TOKEN) },
-        )),
-        ("scale-refused", (
-            scaled,
-            Instead::Prints { exit: 0, stdout: "cocoonset.cocoonset.cocoonstack.io/demo scaled\n" },
-        )),
+        (
+            "describe-pod",
+            (
+                "no token is mounted into pods: no container runs that could read it",
+                Instead::Fewer { of_our_own: &["Mounts: <none>", "Volumes: <none>"], lacks: Some(TOKEN) },
+            ),
+        ),
+        (
+            "scale-refused",
+            (scaled, Instead::Prints { exit: 0, stdout: "cocoonset.cocoonset.cocoonstack.io/demo scaled\n" }),
+        ),
         ("get-raw", (scaled, Instead::Edited(scalable))),
         // Server-side apply is not served. What follows sees the annotation that it wrote.
-        ("apply-server-side", ("server-side apply is not served", Instead::Nothing(&[
-            "annotate", "--overwrite", "cocoonset", "demo", "-n", "demo",
-            "kubectl.kubernetes.io/last-applied-configuration={\"apiVersion\":\"cocoonset.cocoonstack.io/v1\",\
+        (
+            "apply-server-side",
+            (
+                "server-side apply is not served",
+                Instead::Nothing(&[
+                    "annotate",
+                    "--overwrite",
+                    "cocoonset",
+                    "demo",
+                    "-n",
+                    "demo",
+                    "kubectl.kubernetes.io/last-applied-configuration={\"apiVersion\":\"cocoonset.cocoonstack.io/v1\",\
              \"kind\":\"CocoonSet\",\"metadata\":{\"labels\":{\"team\":\"a\"},\"name\":\"demo\",\"namespace\":\"demo\"},\
              \"spec\":{\"agent\":{\"image\":\"base/ubuntu:24.04\",\"replicas\":3}}}\n",
-        ]))),
+                ]),
+            ),
+        ),
     ])
 }
 
@@ -137,9 +151,7 @@ fn compare(command: &Command, outcome: &Outcome, instead: Option<&Instead>) -> O
                 && missing(&got, &want, of_our_own)
                 && lacks.is_none_or(|lacks| missing(&want, &got, lacks))
         }
-        Some(Instead::Nothing(_)) | None => {
-            exit == command.exit && got == want && stderr == shown(&command.stderr)
-        }
+        Some(Instead::Nothing(_)) | None => exit == command.exit && got == want && stderr == shown(&command.stderr),
     };
     (!same).then(|| {
         format!(
@@ -166,7 +178,8 @@ fn unanswered(command: &Command, calls: &[String]) -> Option<String> {
         .iter()
         .map(|call| answered(call))
         .filter(|(asked, status)| {
-            let known: Vec<u16> = recorded.iter().filter(|(other, _)| other == asked).map(|(_, status)| *status).collect();
+            let known: Vec<u16> =
+                recorded.iter().filter(|(other, _)| other == asked).map(|(_, status)| *status).collect();
             if known.is_empty() { *status >= 400 } else { !known.contains(status) }
         })
         .map(|(asked, status)| format!("{asked}: {status}"))

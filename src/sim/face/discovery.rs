@@ -59,7 +59,8 @@ pub(super) fn page(world: &World, parts: &[&str], accept: &str) -> Option<Page> 
             json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": list})
         }
         ["apis", group] => {
-            let mut found = groups(&entries, false).iter().find(|one| one == group).map(|_| described(&entries, group))?;
+            let mut found =
+                groups(&entries, false).iter().find(|one| one == group).map(|_| described(&entries, group))?;
             found["kind"] = json!("APIGroup");
             found["apiVersion"] = json!("v1");
             found
@@ -124,11 +125,8 @@ fn entry(kind: &Resource) -> Entry {
 }
 
 fn below(kind: &Resource) -> Vec<Below> {
-    let own = |name: &'static str, verbs: &'static [&'static str]| Below {
-        name,
-        kind: ("", "", kind.kind.clone()),
-        verbs,
-    };
+    let own =
+        |name: &'static str, verbs: &'static [&'static str]| Below { name, kind: ("", "", kind.kind.clone()), verbs };
     let mut found = Vec::new();
     if kind.is_pod() {
         found.push(Below { name: "binding", kind: ("", "", "Binding".to_owned()), verbs: &["create"] });

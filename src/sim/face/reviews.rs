@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 /// The answer to a review; none where the path is not one of a review.
 pub(super) fn answer(world: &World, user: &str, parts: &[&str], body: &Value) -> Option<StoreReply> {
     let (kind, group) = match parts {
-        ["apis", group @ "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] => ("SelfSubjectAccessReview", *group),
+        ["apis", group @ "authorization.k8s.io", "v1", "selfsubjectaccessreviews"] => {
+            ("SelfSubjectAccessReview", *group)
+        }
         ["apis", group @ "authorization.k8s.io", "v1", "selfsubjectrulesreviews"] => ("SelfSubjectRulesReview", *group),
         ["apis", group @ "authentication.k8s.io", "v1", "selfsubjectreviews"] => ("SelfSubjectReview", *group),
         _ => return None,

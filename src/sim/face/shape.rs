@@ -1,6 +1,6 @@
 //! In which form a client wants objects: whole, as a table with the columns of their kind, or their metadata alone.
 
-use super::table::{Printer, component_printer};
+use super::table::{Printer, component_printer, scale_printer};
 use crate::sim::store::objects::meta;
 use crate::sim::store::{Resource, WatchEvent, WatchKind};
 use jiff::Timestamp;
@@ -67,6 +67,11 @@ pub(in crate::sim) struct Shaper {
 }
 
 impl Shaper {
+    /// For the Scales of any resource.
+    pub fn of_scales(shape: Shape) -> Self {
+        Self { shape, printer: scale_printer(), kind: "Scale".to_owned(), headed: false }
+    }
+
     /// For this resource.
     pub fn new(shape: Shape, resource: &Resource) -> Self {
         Self { shape, printer: Printer::of(resource), kind: resource.kind.clone(), headed: false }
@@ -87,7 +92,7 @@ impl Shaper {
                 let mut metadata = json!({});
                 for field in ["resourceVersion", "continue", "remainingItemCount"] {
                     let value = body.get("metadata").and_then(|meta| meta.get(field));
-                    if let Some(value) = value.filter(|value| **value != Value::from("")) {
+                    if let Some(value) = value.filter(|value| value.as_str() != Some("")) {
                         metadata[field] = value.clone();
                     }
                 }

@@ -50,6 +50,9 @@ pub(super) fn patched(call: &Call<'_>, object: &Value) -> Result<Value, Refused>
 }
 
 fn unsupported(call: &Call<'_>) -> Refused {
+    if content_type(call) == "application/apply-patch+yaml" {
+        return status(415, "UnsupportedMediaType", "server-side apply is not served here", None);
+    }
     let mut accepted = vec![JSON_PATCH, MERGE_PATCH];
     if !call.resource().is_custom() {
         accepted.push(STRATEGIC_MERGE_PATCH);

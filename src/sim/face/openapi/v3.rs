@@ -87,7 +87,8 @@ fn add_paths(paths: &mut Map<String, Value>, kind: &Resource, model: &str) {
             "x-kubernetes-action": action, "x-kubernetes-group-version-kind": identity(kind), "responses": answer,
         });
         if !body.is_empty() {
-            operation["parameters"] = json!([parameter("dryRun"), parameter("fieldManager"), parameter("fieldValidation")]);
+            operation["parameters"] =
+                json!([parameter("dryRun"), parameter("fieldManager"), parameter("fieldValidation")]);
             operation["requestBody"] = json!({"content": content(body)});
         }
         operation

@@ -131,8 +131,7 @@ const CONFIG_MAP: &[Field] = &[
 const NAMESPACE: &[Field] = &[metadata(), spec("NamespaceSpec")];
 const NAMESPACE_SPEC: &[Field] = &[many(1, "finalizers", Kind::Text)];
 const RESOURCE_QUOTA: &[Field] = &[metadata(), spec("ResourceQuotaSpec")];
-const RESOURCE_QUOTA_SPEC: &[Field] =
-    &[one(1, "hard", Kind::Map(&Kind::Quantity)), many(2, "scopes", Kind::Text)];
+const RESOURCE_QUOTA_SPEC: &[Field] = &[one(1, "hard", Kind::Map(&Kind::Quantity)), many(2, "scopes", Kind::Text)];
 const SECRET: &[Field] = &[
     metadata(),
     one(2, "data", Kind::Map(&Kind::Bytes)),

@@ -133,7 +133,8 @@ fn value(raw: &Raw<'_>, kind: &Kind, depth: usize) -> Option<Option<Value>> {
         Kind::Flag | Kind::StatedFlag => Some(Value::from(raw.number()? != 0)),
         Kind::Message(name) => Some(Value::Object(decode(raw.bytes()?, name, depth)?)),
         Kind::Time => {
-            let seconds = split(raw.bytes()?)?.iter().find(|(number, _)| *number == 1).and_then(|(_, raw)| raw.number());
+            let seconds =
+                split(raw.bytes()?)?.iter().find(|(number, _)| *number == 1).and_then(|(_, raw)| raw.number());
             let at = seconds.and_then(|seconds| jiff::Timestamp::from_second(seconds.cast_signed()).ok());
             at.map(crate::sim::store::objects::stamp)
         }
@@ -188,7 +189,8 @@ mod tests {
         let metadata = [field(1, b"demo"), field(2, b""), vec![7 << 3, 0], field(8, b"")].concat();
         let entry = [field(1, b"key"), field(2, b"value")].concat();
         let raw = [field(1, &metadata), field(2, &entry)].concat();
-        let want = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "demo"}, "data": {"key": "value"}});
+        let want =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "demo"}, "data": {"key": "value"}});
         assert_eq!(object(&envelope("v1", "ConfigMap", &raw)), Some(want));
     }
 

@@ -53,15 +53,8 @@ const EVENTS: &[Heading] = &[
 const NAMESPACES: &[Heading] = &[NAME, text("Status"), AGE];
 const CONFIG_MAPS: &[Heading] = &[NAME, text("Data"), AGE];
 const SECRETS: &[Heading] = &[NAME, text("Type"), text("Data"), AGE];
-const SERVICES: &[Heading] = &[
-    NAME,
-    text("Type"),
-    text("Cluster-IP"),
-    text("External-IP"),
-    text("Port(s)"),
-    AGE,
-    wide("Selector"),
-];
+const SERVICES: &[Heading] =
+    &[NAME, text("Type"), text("Cluster-IP"), text("External-IP"), text("Port(s)"), AGE, wide("Selector")];
 const LEASES: &[Heading] = &[NAME, text("Holder"), AGE];
 const QUOTAS: &[Heading] = &[NAME, text("Request"), text("Limit"), AGE];
 const DEFINITIONS: &[Heading] = &[NAME, ("Created At", "date", 0)];

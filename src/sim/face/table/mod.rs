@@ -77,6 +77,16 @@ pub(super) fn component_printer() -> Printer {
     })
 }
 
+/// What `/scale` answers, whichever the resource.
+pub(super) fn scale_printer() -> Printer {
+    const HEADINGS: &[Heading] =
+        &[("Name", "string", 0), ("Desired", "integer", 0), ("Available", "integer", 0), ("Age", "string", 0)];
+    Printer::Builtin(HEADINGS, |object, now| {
+        let of = |part: &str| object.pointer(&format!("/{part}/replicas")).cloned().unwrap_or_default();
+        vec![name(object), of("spec"), of("status"), age(object, now)]
+    })
+}
+
 fn custom(column: &Column, object: &Value, now: Timestamp) -> Value {
     let found = jsonpath::find(object, &column.path);
     let Some(first) = found.first().copied() else { return Value::Null };
