@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let masks = [
+        // kubectl's own log: how the watch of a wait ended that was given up.
+        (r"(?m)^[IWE]\d{4} .*reflector.*\n", ""),
         (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "UID"),
         (r#"(resourceVersion"?: |Resource Version: +)"?\d+"?"#, "${1}VERSION"),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| \+0000)", "TIME"),

@@ -70,7 +70,9 @@ fn filled(words: Vec<String>, kubectl: &Kubectl) -> Vec<String> {
 /// A command and its outcome as the files have them.
 fn told(line: &str, outcome: &Outcome) -> String {
     let mut told = format!("$ {line}\n");
-    for out in masked(&outcome.stdout).lines() {
+    // What goes may be gone before anybody waits for it; then nothing is said.
+    let waits_for_an_end = line.contains("--for=delete");
+    for out in masked(&outcome.stdout).lines().filter(|out| !(waits_for_an_end && out.ends_with(" condition met"))) {
         writeln!(told, "  {out}").expect("written");
     }
     for error in masked(&outcome.stderr).lines() {
