@@ -20,7 +20,7 @@ pub(super) struct Kept {
     pub memory: Memory,
 }
 
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "uid",
     "unseen",
     "attempts",
@@ -32,6 +32,7 @@ const FIELDS: [&str; 12] = [
     "foreign",
     "found",
     "nodeNamesPruned",
+    "scalePruned",
     "error",
 ];
 
@@ -71,6 +72,7 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
         memory.found.insert(vm.to_owned(), OLDEST.saturating_sub(age.seconds()?));
     }
     memory.node_names_pruned = flag(at, "nodeNamesPruned")?;
+    memory.scale_pruned = flag(at, "scalePruned")?;
     if let Some(error) = at.get("error") {
         error.only(&["reason", "ageSeconds"])?;
         let reason = error.need("reason", "the reason of the error")?.text("the reason of the error")?;

@@ -39,6 +39,8 @@ pub struct Memory {
     pub node_names_pruned: bool,
     /// Uid of the main agent's pod whose failure was counted; empty once one was Ready, none where nobody looked (D-52).
     pub failed: Option<String>,
+    /// The same of the two status fields of the scale subresource.
+    pub scale_pruned: bool,
     /// The error that the object is in, and when it was last counted (decision R4).
     pub error: Option<(String, Duration)>,
 }

@@ -57,7 +57,7 @@ pub struct SettingsGiven {
     pub watch_nodes: bool,
     /// Namespace deletion as of Kubernetes 1.33: the pods first, everything else once they are gone.
     pub ordered_namespace_deletion: bool,
-    /// The CocoonSet CRD is an older one, which prunes `nodeName` from the entries of the status.
+    /// The CocoonSet CRD is an older one, which prunes `nodeName` from the entries of the status, and what scaling shows.
     pub older_crd: bool,
     /// The CocoonSet CRD takes anything for a spec, as somebody may have loosened it.
     pub loose_crd: bool,

@@ -109,7 +109,8 @@ pub fn world(given: &Given) -> Result<World, String> {
     Ok(world)
 }
 
-/// The CRD of the operator before this one knows no `nodeName` in the entries of the status.
+/// The CRD of the operator before this one knows no `nodeName` in the entries of the status, and no scale subresource
+/// with its two fields.
 fn install_older_crd(world: &mut World) {
     for mut crd in crds() {
         let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties";
@@ -118,6 +119,13 @@ fn install_older_crd(world: &mut World) {
             if let Some(fields) = entry {
                 fields.remove("nodeName");
             }
+        }
+        if let Some(fields) = crd.pointer_mut(status).and_then(Value::as_object_mut) {
+            fields.remove("subAgents");
+            fields.remove("selector");
+        }
+        if let Some(subresources) = crd.pointer_mut("/spec/versions/0/subresources").and_then(Value::as_object_mut) {
+            subresources.remove("scale");
         }
         world.store.install_crd(&crd);
     }

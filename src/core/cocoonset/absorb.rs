@@ -70,6 +70,7 @@ fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
         if attempt.action == ActionKind::PatchStatus {
             seen.memory.last_status = Some(seen.mono);
             seen.memory.node_names_pruned = drops_node_names(seen);
+            seen.memory.scale_pruned = seen.set.status.selector.is_empty();
         }
     }
     // Of the status a 404 is no proof that the object is gone: that takes a live read.

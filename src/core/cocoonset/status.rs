@@ -7,6 +7,7 @@ use crate::core::action::Change;
 use crate::core::api::condition::{self, Condition};
 use crate::core::api::set_status::{AgentEntry, SetStatus, ToolboxEntry};
 use crate::core::api::words::SetPhase;
+use crate::core::contract::keys;
 use crate::core::contract::names::Role;
 use crate::core::decision::{Finding, Report, Trouble};
 use crate::core::pod::facts::PodFacts;
@@ -86,6 +87,7 @@ fn terminating(generation: i64) -> [Condition; 2] {
 
 fn whole(seen: &Observed, phase: SetPhase, troubles: &[Trouble]) -> SetStatus {
     let counts = Counts::of(seen);
+    let shows_scale = !seen.memory.scale_pruned;
     let conditions = vec![
         counts.condition(seen.set.generation),
         progressing(&phase, seen.set.generation),
@@ -99,10 +101,23 @@ fn whole(seen: &Observed, phase: SetPhase, troubles: &[Trouble]) -> SetStatus {
         desired_agents: counts.desired_agents,
         ready_toolboxes: counts.ready_toolboxes,
         desired_toolboxes: counts.desired_toolboxes,
+        sub_agents: shows_scale.then(|| sub_agents(seen)),
+        selector: if shows_scale { selector(seen) } else { String::new() },
         agents: agents(seen),
         toolboxes: toolbox_entries(seen),
         conditions: condition::merge(&seen.set.status.conditions, conditions, &stamp(seen)),
     }
+}
+
+/// Every sub-agent that has a pod, also one that is surplus or on its way out: it is there.
+fn sub_agents(seen: &Observed) -> i32 {
+    let count = seen.pods.values().filter(|pod| matches!(seen.role_of(pod), Role::SubAgent(_))).count();
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// The pods that scaling is about, as label selectors are written.
+fn selector(seen: &Observed) -> String {
+    format!("{}={},{}={}", keys::NAME, seen.set.name, keys::ROLE, Role::SubAgent(1).label())
 }
 
 /// Desired seats only: a pod beyond the count makes nothing ready (D-64).

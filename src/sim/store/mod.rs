@@ -18,6 +18,8 @@ mod pods;
 mod quantity;
 mod reply;
 mod resource;
+mod review;
+mod scale;
 mod schema;
 mod selectors;
 mod status_error;
@@ -30,7 +32,8 @@ pub use controllers::{Change, Ran};
 pub use objects::Key;
 pub use path::About;
 pub use reply::{ReplyBody, StoreReply};
-pub use resource::Resource;
+pub use resource::{Column, Resource};
+pub use review::Attributes;
 pub use selectors::Selector;
 pub use watch::{Expired, Watch, WatchEvent, WatchKind, WatchQuery};
 
