@@ -73,7 +73,7 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
         return rebuild::await_node(pod, &node).into();
     }
     if seen.set.spec.unreadable {
-        return Finding::of(&UNREADABLE, format!("{}: part of the spec cannot be read", pod.name)).stop();
+        return Finding::of(&UNREADABLE, format!("{}: part of the spec cannot be read", pod.name)).stop().into();
     }
     let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy == Remedy::Recreate)));
     let delete = Change::DeletePod {

@@ -152,7 +152,8 @@ mod tests {
         let trouble = Trouble { reason: "Invalid".into(), message: String::new(), error: true };
         let bad = Decision { troubles: vec![trouble], ..Decision::default() };
         let mut memory = Memory::default();
-        let mut counts = |decision: &Decision, behind, at| !rested(&mut memory, decision, behind, MINUTE * at).is_empty();
+        let mut counts =
+            |decision: &Decision, behind, at| !rested(&mut memory, decision, behind, MINUTE * at).is_empty();
         assert!(counts(&bad, false, 1));
         assert!(!counts(&Decision::default(), true, 2));
         assert!(!counts(&bad, false, 3));

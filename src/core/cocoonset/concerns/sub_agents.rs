@@ -7,8 +7,8 @@ use crate::core::cocoonset::answers;
 use crate::core::cocoonset::costs::{self, Costed};
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::recorded;
-use crate::core::cocoonset::seat::{self, LOOK_FOR_VANISHED, Occupant, Seat, Step};
 use crate::core::cocoonset::rollout;
+use crate::core::cocoonset::seat::{self, LOOK_FOR_VANISHED, Occupant, Seat, Step};
 use crate::core::cocoonset::sitting::{self, Sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
 use crate::core::control::pass::WIDTH_MAX;
@@ -57,9 +57,8 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     findings.extend(await_main(seen, &mut missing).map(Costed::from));
     ask_in_turn(seen, &mut missing);
     findings.extend(missing);
-    let (misplaced, sitting): (Vec<_>, Vec<_>) =
-        sitting.into_iter().partition(|at| is_misplaced(seen, at));
-    findings.extend(misplaced.iter().map(|at| rollout::follow(at.pod, &at.wanted)));
+    let (misplaced, sitting): (Vec<_>, Vec<_>) = sitting.into_iter().partition(|at| is_misplaced(seen, at));
+    findings.extend(misplaced.iter().map(|at| Costed::from(rollout::follow(at.pod, &at.wanted))));
     findings.extend(sitting.iter().flat_map(|at| at.tend(seen, &AWAIT_READY)));
     findings.extend(replace_one(seen, &sitting));
     findings.extend(split(seen, &sitting).map(Costed::from));
