@@ -58,7 +58,7 @@ pub struct Observed {
 }
 
 /// The right to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Lease {
     /// No election: always.
     NotNeeded,

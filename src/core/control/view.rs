@@ -50,6 +50,7 @@ pub struct View {
     pub(super) uids: BTreeMap<String, Key>,
     pub(super) memory: BTreeMap<String, Memory>,
     pub(super) vanished: BTreeMap<String, BTreeMap<String, Vanished>>,
+    pub(super) mirror: Option<super::mirror::Mirror>,
 }
 
 impl View {
