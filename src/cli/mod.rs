@@ -8,6 +8,8 @@ mod nearest;
 mod observation;
 mod paint;
 #[cfg(feature = "sim")]
+pub mod recorded;
+#[cfg(feature = "sim")]
 pub mod replay;
 pub mod rules;
 #[cfg(feature = "shell")]

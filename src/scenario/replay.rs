@@ -10,6 +10,12 @@ pub fn replay(path: &Path) -> Result<Played, ScriptError> {
     runner::play(&script).map_err(|message| ScriptError { file: path.display().to_string(), at: None, message })
 }
 
+/// Plays the text of a scenario in memory.
+pub fn replay_text(text: &str) -> Result<Played, ScriptError> {
+    let script = Script::parse("stdin", text)?;
+    runner::play(&script).map_err(|message| ScriptError { file: "stdin".to_owned(), at: None, message })
+}
+
 /// The transcript that stands beside a scenario file, where there is one.
 pub fn recorded(path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path.with_extension("snap")).ok()?;

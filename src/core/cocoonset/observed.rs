@@ -147,7 +147,7 @@ pub struct NodeFacts {
 }
 
 /// Another live set that maps to the same VM name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Rival {
     /// Namespace.
     pub namespace: String,

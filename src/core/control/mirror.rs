@@ -7,7 +7,6 @@ use super::wake::Key;
 use crate::core::api::hibernation::HibernationSpec;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::contract::keys;
-use crate::core::meta;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,7 +41,7 @@ impl Mirror {
         }
     }
 
-    /// Everything that was read into this observation.
+    /// Everything that was read into this observation, but for other sets: of these it holds all that counts itself.
     fn behind(&self, seen: &Observed) -> Vec<Held> {
         let namespace = &seen.set.namespace;
         let mut wanted: BTreeSet<(Kind, Key)> = BTreeSet::new();
@@ -59,15 +58,6 @@ impl Mirror {
         };
         let requests = requests.filter(|(_, request)| targets(request));
         wanted.extend(requests.map(|(key, _)| (Kind::CocoonHibernations, key.clone())));
-        for (vm, rival) in &seen.rivals {
-            wanted.insert((Kind::CocoonSets, Key::new(&rival.namespace, &rival.name)));
-            let bears = |pod: &Value| {
-                meta::controller(pod).is_some_and(|owner| owner.uid == rival.uid)
-                    && meta::map(pod, "annotations", |key| key == keys::VM_NAME).values().any(|name| name == vm)
-            };
-            let pods = self.of_namespace(Kind::Pods, &rival.namespace).filter(|(_, pod)| bears(pod));
-            wanted.extend(pods.map(|(key, _)| (Kind::Pods, key.clone())));
-        }
         let held = |(kind, key): (Kind, Key)| {
             let object = Arc::clone(self.0.get(&kind)?.get(&key)?);
             Some((kind, key, object))

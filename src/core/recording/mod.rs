@@ -14,7 +14,7 @@ pub use replay::{Replayed, observe, replay};
 pub use shelf::Shelf;
 
 use super::action::Subject;
-use super::cocoonset::observed::{Lease, Observed};
+use super::cocoonset::observed::{Lease, Observed, Rival};
 use super::control::kinds::Kind;
 use super::control::mirror::{Held, without_secrets};
 use super::control::pass::Turn;
@@ -63,6 +63,9 @@ pub struct Line {
     pub objects: Vec<Value>,
     /// Every object that was seen: names by resource.
     pub seen: BTreeMap<String, Vec<String>>,
+    /// Other sets with a claim to a VM name of this one, by VM name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rivals: BTreeMap<String, Rival>,
     /// What the operator had kept about the object.
     #[serde(default)]
     pub memory: Memory,
@@ -138,6 +141,7 @@ impl View {
             unseen: seen.unseen.clone(),
             objects: Vec::new(),
             seen: BTreeMap::new(),
+            rivals: seen.rivals.clone(),
             memory: seen.memory.clone(),
             turns: Vec::new(),
             end: End::Panicked { because: String::new() },

@@ -39,6 +39,7 @@ pub fn observe(line: &Line, held: &[Held]) -> Option<Observed> {
     let clocks = Clocks { now: line.now, mono: line.mono, seed: line.seed, lease: line.lease };
     let mut seen = view.observe(&Key::new(&line.namespace, &line.name), clocks)?;
     seen.unseen = line.unseen.clone();
+    seen.rivals = line.rivals.clone();
     Some(seen)
 }
 
