@@ -49,7 +49,7 @@ pub fn each(path: &str, visit: Visit<'_>) -> Result<(), Failure> {
         vec![PathBuf::from(path)]
     };
     if files.is_empty() {
-        return Err(Failure::Usage(format!("{path}: no recording in it; expected files passes-NUMBER.jsonl")));
+        return Err(Failure::Usage(format!("{path}: is a directory; expected a scenario file, or a recording in it (passes-NUMBER.jsonl)")));
     }
     for file in files {
         let name = file.display().to_string();

@@ -14,7 +14,7 @@ const AROUND: usize = 2;
 const MOST_LINES: usize = 4_000;
 
 /// `replay`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = "\
 A scenario says what is given, what happens, and what must be true in the end; tests/golden has many. A recording is \
 what `run --record DIR` wrote: the directory, one of its files (.jsonl), or - for stdin; each of its passes is decided \
@@ -41,6 +41,13 @@ pub struct Args {
     /// Print the JSON schema of scenario files
     #[arg(long, conflicts_with_all = ["files", "more", "check", "as_scenario", "object"])]
     pub schema: bool,
+}
+
+impl Args {
+    /// These files, told.
+    pub fn of(files: &[&str]) -> Self {
+        Self { files: files.iter().map(|file| (*file).to_owned()).collect(), ..Self::default() }
+    }
 }
 
 /// `replay`.

@@ -13,6 +13,7 @@ use cocoon_operator::sim::world::{OPERATOR, World};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// A directory of this test alone, gone with it.
@@ -41,13 +42,30 @@ impl Drop for Dir {
 
 /// A cluster with these namespaces and nodes, running.
 pub fn cluster(namespaces: &[&str], nodes: &[&str]) -> Cluster {
+    running(namespaces, nodes, 1.0)
+}
+
+/// The same; its nodes are so many times faster than usual.
+pub fn running(namespaces: &[&str], nodes: &[&str], speed: f64) -> Cluster {
     let mut world = World::new("2026-08-03T00:00:00Z".parse().expect("a time"));
+    world.nodes.settings_mut().speed = speed;
     namespaces.iter().for_each(|name| drop(world.store.add_namespace(name)));
     nodes.iter().for_each(|name| world.add_node(NodeSpec::named(name)));
     let cluster = Cluster::new(world);
     let driven = cluster.clone();
     tokio::spawn(async move { driven.drive().await });
     cluster
+}
+
+/// Waits, in virtual time, until this holds.
+pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..4_800 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    panic!("not within twenty minutes: {what}");
 }
 
 /// One request of the administrator; the status of its answer.
@@ -76,6 +94,15 @@ pub struct Operator {
 
 /// An operator on this cluster, working and recording; its timers are spread.
 pub fn operator(cluster: &Cluster, to: RecordTo) -> Operator {
+    start(cluster, Some(to))
+}
+
+/// The same without a recording.
+pub fn operator_without_record(cluster: &Cluster) -> Operator {
+    start(cluster, None)
+}
+
+fn start(cluster: &Cluster, record: Option<RecordTo>) -> Operator {
     let clock = Clock::starting_at(cluster.now(), 7);
     let served = cluster.clone();
     let local = Arc::new(move |verb, vm: String, tag: String, digest: Option<String>| {
@@ -84,7 +111,7 @@ pub fn operator(cluster: &Cluster, to: RecordTo) -> Operator {
         reply
     });
     let registry = Registry::local(local, clock.clone());
-    let settings = Settings { record: Some(to), ..Settings::default() };
+    let settings = Settings { record, ..Settings::default() };
     let shell = Shell::new(cluster.client(OPERATOR, "default"), registry, settings, clock);
     let shell = Arc::new(shell.recording().expect("the directory can be written to"));
     let (stopper, wanted) = shutdown();

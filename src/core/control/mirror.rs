@@ -7,6 +7,7 @@ use super::wake::Key;
 use crate::core::api::hibernation::HibernationSpec;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::contract::keys;
+use crate::core::meta;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -81,6 +82,28 @@ impl View {
     /// Whether they are.
     pub fn keeps_objects(&self) -> bool {
         self.mirror.is_some()
+    }
+
+    /// One object, where objects are kept.
+    pub fn held(&self, kind: Kind, key: &Key) -> Option<Held> {
+        let object = self.mirror.as_ref()?.0.get(&kind)?.get(key)?;
+        Some((kind, key.clone(), Arc::clone(object)))
+    }
+
+    /// Other sets with a claim to a VM name of this one, and their pods that bear it.
+    pub fn behind_rivals(&self, seen: &Observed) -> Vec<Held> {
+        let Some(mirror) = &self.mirror else { return Vec::new() };
+        let mut held = Vec::new();
+        for (vm, rival) in &seen.rivals {
+            held.extend(self.held(Kind::CocoonSets, &Key::new(&rival.namespace, &rival.name)));
+            let bears = |pod: &Value| {
+                meta::controller(pod).is_some_and(|owner| owner.uid == rival.uid)
+                    && meta::map(pod, "annotations", |key| key == keys::VM_NAME).values().any(|name| name == vm)
+            };
+            let pods = mirror.of_namespace(Kind::Pods, &rival.namespace).filter(|(_, pod)| bears(pod));
+            held.extend(pods.map(|(key, pod)| (Kind::Pods, key.clone(), Arc::clone(pod))));
+        }
+        held
     }
 
     /// The objects that were read into this observation, where they are kept.
