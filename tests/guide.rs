@@ -45,7 +45,7 @@ impl Desk {
         output
     }
 
-    /// Behind the prompt: it goes on while others run.
+    /// in the background: it goes on while others run.
     fn start(&self, line: &str) -> Child {
         // The shell gives its place to the program, so that a signal to it is a signal to the program.
         let mut command = self.command(line);
@@ -58,7 +58,7 @@ impl Desk {
     }
 }
 
-/// Every line after a prompt.
+/// Every line that a person types.
 fn commands() -> Vec<String> {
     let page = std::fs::read_to_string(format!("{ROOT}/docs/guide.md")).expect("the page");
     page.lines().filter_map(|line| line.strip_prefix("$ ")).map(str::to_owned).collect()

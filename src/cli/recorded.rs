@@ -49,12 +49,15 @@ pub fn each(path: &str, visit: Visit<'_>) -> Result<(), Failure> {
         vec![PathBuf::from(path)]
     };
     if files.is_empty() {
-        return Err(Failure::Usage(format!("{path}: is a directory; expected a scenario file, or a recording in it (passes-NUMBER.jsonl)")));
+        return Err(Failure::Usage(format!(
+            "{path}: is a directory; expected a scenario file, or a recording in it (passes-NUMBER.jsonl)"
+        )));
     }
     for file in files {
         let name = file.display().to_string();
         let opened = File::open(&file);
-        let opened = opened.map_err(|error| Failure::Usage(format!("{name}: cannot be read ({error}); expected a recording")))?;
+        let opened = opened
+            .map_err(|error| Failure::Usage(format!("{name}: cannot be read ({error}); expected a recording")))?;
         lines(&name, &mut BufReader::new(opened), visit)?;
     }
     Ok(())

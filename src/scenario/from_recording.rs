@@ -35,7 +35,11 @@ pub fn scenario(passes: &[Passed]) -> Result<Written, String> {
     let names: BTreeSet<String> = passes.iter().map(|(line, _)| line.object()).collect();
     if names.len() > 1 {
         let few: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
-        return Err(format!("{} objects are recorded there; expected --object to name one ({})", names.len(), few.join(", ")));
+        return Err(format!(
+            "{} objects are recorded there; expected --object to name one ({})",
+            names.len(),
+            few.join(", ")
+        ));
     }
     if passes.iter().any(|(line, _)| line.uid != first.uid) {
         return Err(format!("{} is recorded under more than one uid; expected one life of it", first.object()));
@@ -103,7 +107,9 @@ fn given_pods(first: &Line, held: &[Held]) -> Map<String, Value> {
     let mut pods = Map::new();
     for (_, key, pod) in held.iter().filter(|(kind, ..)| *kind == Kind::Pods) {
         let ready = pod.pointer("/status/conditions").and_then(Value::as_array).is_some_and(|all| {
-            all.iter().any(|condition| condition.get("type") == Some(&json!("Ready")) && condition.get("status") == Some(&json!("True")))
+            all.iter().any(|condition| {
+                condition.get("type") == Some(&json!("Ready")) && condition.get("status") == Some(&json!("True"))
+            })
         });
         let node = pod.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
         let mut form = json!({ "of": first.name, "node": node, "ready": ready });
@@ -170,7 +176,10 @@ fn lasting(steps: &mut Vec<Value>, passes: &[Passed]) {
 /// What was so in the end, as far as the recording says.
 fn then(last: &Line) -> Vec<String> {
     let actions = |name: &str| {
-        last.turns.iter().flat_map(|turn| turn.actions.iter().zip(&turn.outcomes)).any(|(action, _)| action["action"] == name)
+        last.turns
+            .iter()
+            .flat_map(|turn| turn.actions.iter().zip(&turn.outcomes))
+            .any(|(action, _)| action["action"] == name)
     };
     let mut claims = Vec::new();
     if actions("RemoveFinalizer") {
@@ -195,7 +204,9 @@ fn deeds(passes: &[Passed]) -> Vec<String> {
                 continue;
             }
             let target = match text("action") {
-                "CreatePod" => action.pointer("/pod/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+                "CreatePod" => {
+                    action.pointer("/pod/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
+                }
                 "ReadLive" => text("of").to_owned(),
                 "ProbeSnapshot" | "DeleteSnapshot" => format!("{}:{}", text("vm"), text("tag")),
                 _ => text("pod").to_owned(),

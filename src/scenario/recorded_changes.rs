@@ -128,7 +128,9 @@ fn faults(line: &Line, changes: &mut Vec<Change>) {
             let step = json!({ "overtake": { "verb": verb, "resource": resource, "name": name, "delete": { "namespace": true } } });
             changes.push(Change { step, ends: true });
         } else if let Some(answer) = answer(outcome) {
-            changes.push(change(json!({ "fault": { "verb": verb, "resource": resource, "name": name, "answer": answer } })));
+            changes.push(change(
+                json!({ "fault": { "verb": verb, "resource": resource, "name": name, "answer": answer } }),
+            ));
         }
     }
 }

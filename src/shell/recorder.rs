@@ -54,12 +54,14 @@ pub struct Recorder {
 impl Recorder {
     /// Opens the first file.
     pub fn start(to: &RecordTo, metrics: Arc<Metrics>) -> Result<Self, StartupError> {
-        let refuse = |error: io::Error| StartupError::Record { dir: to.dir.display().to_string(), why: error.to_string() };
+        let refuse =
+            |error: io::Error| StartupError::Record { dir: to.dir.display().to_string(), why: error.to_string() };
         let mut files = Files::open(to.clone()).map_err(refuse)?;
         files.next().map_err(refuse)?;
         let (line, lines) = sync_channel(to.waiting);
         let counted = Arc::clone(&metrics);
-        let writer = std::thread::Builder::new().name("recorder".to_owned()).spawn(move || files.write(&lines, &counted));
+        let writer =
+            std::thread::Builder::new().name("recorder".to_owned()).spawn(move || files.write(&lines, &counted));
         let writer = writer.map_err(refuse)?;
         info!(dir = %to.dir.display(), "passes are recorded");
         let (line, writer) = (Mutex::new(Some(line)), Mutex::new(Some(writer)));

@@ -115,7 +115,11 @@ async fn a_large_set_is_recorded_by_what_changes_in_it() {
     tokio::time::sleep(std::time::Duration::from_secs(30)).await;
     operator.stop().await;
     let all = passes(dir.text());
-    let bytes: u64 = recorder::files(dir.path()).expect("readable").iter().map(|(_, file)| std::fs::metadata(file).expect("there").len()).sum();
+    let bytes: u64 = recorder::files(dir.path())
+        .expect("readable")
+        .iter()
+        .map(|(_, file)| std::fs::metadata(file).expect("there").len())
+        .sum();
     println!("{} passes, {bytes} bytes", all.len());
     // Each of 129 pods as it was made, as it was answered, and each time it changed: not once a pass.
     assert!(bytes < 129 * 25_000, "{bytes} bytes in {} passes", all.len());

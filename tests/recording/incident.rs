@@ -20,10 +20,9 @@ fn replayed(file: &str, check: bool) -> Result<(u8, String), Failure> {
     replay::run(&args).map(|report| (report.code, report.text))
 }
 
-/// Makes the recording anew: `cargo test --test recording -- --ignored record_the_incident`.
-#[ignore = "writes tests/golden/recordings"]
+/// The incident happens, and is recorded; with `KEEP_RECORDING=1` this is the recording that is kept.
 #[tokio::test(start_paused = true)]
-async fn record_the_incident() {
+async fn the_incident_is_recorded_while_it_happens() {
     let dir = Dir::new("incident");
     let cluster = cluster(&[NAMESPACE], &["node-a"]);
     let delete = Request::new(Method::Delete, format!("/api/v1/namespaces/{NAMESPACE}")).with_body(JSON, json!({}));
@@ -32,14 +31,21 @@ async fn record_the_incident() {
     cluster.with(|world| world.faults.add(overtaken));
     let operator = operator(&cluster, RecordTo::dir(dir.path()));
     for name in ["netprobe-a", "netprobe-b", "netprobe-c"] {
-        let spec = json!({"agent": {"image": "netprobe:1", "mode": "clone", "replicas": 2}, "snapshotPolicy": "main-only"});
+        let spec =
+            json!({"agent": {"image": "netprobe:1", "mode": "clone", "replicas": 2}, "snapshotPolicy": "main-only"});
         assert_eq!(create_set(&cluster, NAMESPACE, name, spec), 201);
     }
-    until("the namespace is gone", || cluster.with(|world| world.store.get("namespaces", "", NAMESPACE).is_none())).await;
+    until("the namespace is gone", || cluster.with(|world| world.store.get("namespaces", "", NAMESPACE).is_none()))
+        .await;
     assert_eq!(operator.shell.metrics.errors(), 0);
     operator.stop().await;
     let (_, file) = recorder::files(dir.path()).expect("readable").remove(0);
-    std::fs::copy(file, RECORDING).expect("copied");
+    let (code, text) = replayed(file.to_str().expect("UTF-8"), true).expect("a recording");
+    assert_eq!((code, text.as_str()), (0, ""));
+    assert!(outcomes(&passes(dir.text())).any(|class| class == Class::NamespaceTerminating));
+    if std::env::var_os("KEEP_RECORDING").is_some() {
+        std::fs::write(RECORDING, std::fs::read(&file).expect("read")).expect("written");
+    }
     assert_eq!(admin(&cluster, Method::Get, &format!("/api/v1/namespaces/{NAMESPACE}"), Value::Null), 404);
 }
 
@@ -68,7 +74,8 @@ fn another_rule_shows_exactly_the_passes_that_it_changes() {
     let file = dir.path().join("other.jsonl");
     let (was, other) = ("\"rule\":\"namespace/look\"", "\"rule\":\"namespace/glance\"");
     std::fs::write(&file, text.replace(was, other)).expect("written");
-    let changed: Vec<usize> = text.lines().enumerate().filter(|(_, line)| line.contains(was)).map(|(at, _)| at + 1).collect();
+    let changed: Vec<usize> =
+        text.lines().enumerate().filter(|(_, line)| line.contains(was)).map(|(at, _)| at + 1).collect();
     assert!(!changed.is_empty() && changed.len() < text.lines().count() / 2, "{changed:?}");
     let (code, told) = replayed(file.to_str().expect("UTF-8"), true).expect("a recording");
     assert_eq!(code, 1);
@@ -78,10 +85,14 @@ fn another_rule_shows_exactly_the_passes_that_it_changes() {
         .filter_map(|line| line.strip_prefix(&name)?.strip_prefix(':')?.split(':').next()?.parse().ok())
         .collect();
     assert_eq!(differing, changed, "{told}");
-    assert!(told.contains("  - ReadLive by namespace/glance") && told.contains("  + ReadLive by namespace/look"), "{told}");
+    assert!(
+        told.contains("  - ReadLive by namespace/glance") && told.contains("  + ReadLive by namespace/look"),
+        "{told}"
+    );
 
     // Words are no decision.
-    std::fs::write(&file, text.replace("\"because\":\"a create was refused", "\"because\":\"a create was turned down")).expect("written");
+    std::fs::write(&file, text.replace("\"because\":\"a create was refused", "\"because\":\"a create was turned down"))
+        .expect("written");
     assert_eq!(replayed(&name, true).expect("a recording"), (0, String::new()));
 }
 
@@ -89,7 +100,13 @@ fn another_rule_shows_exactly_the_passes_that_it_changes() {
 fn the_story_is_told() {
     let (code, text) = replayed(RECORDING, false).expect("a recording");
     assert_eq!(code, 0);
-    for part in ["CocoonSet netconn-test/netprobe-a", "  claim/add-finalizer", "    CreatePod netprobe-", "-> NamespaceTerminating", "  rests"] {
+    for part in [
+        "CocoonSet netconn-test/netprobe-a",
+        "  claim/add-finalizer",
+        "    CreatePod netprobe-",
+        "-> NamespaceTerminating",
+        "  rests",
+    ] {
         assert!(text.contains(part), "no {part} in\n{text}");
     }
 }
@@ -98,7 +115,8 @@ fn the_story_is_told() {
 #[test]
 fn the_incident_of_one_set_becomes_a_scenario_in_which_the_same_is_done() {
     let all = passes(RECORDING);
-    let refused = all.iter().find(|pass| outcomes(std::slice::from_ref(pass)).any(|class| class == Class::NamespaceTerminating));
+    let refused =
+        all.iter().find(|pass| outcomes(std::slice::from_ref(pass)).any(|class| class == Class::NamespaceTerminating));
     let object = refused.expect("one was refused").line.object();
     let args = replay::Args { as_scenario: true, object: Some(object.clone()), ..replay::Args::of(&[RECORDING]) };
     let report = replay::run(&args).expect("a scenario");
@@ -109,7 +127,8 @@ fn the_incident_of_one_set_becomes_a_scenario_in_which_the_same_is_done() {
     let (code, told) = replayed(file.to_str().expect("UTF-8"), false).expect("a scenario");
     assert_eq!(code, 0, "{told}");
     assert!(told.contains("NamespaceTerminating"), "{told}");
-    let of_one: Vec<_> = all.into_iter().filter(|pass| pass.line.object() == object).map(|pass| (pass.line, pass.held)).collect();
+    let of_one: Vec<_> =
+        all.into_iter().filter(|pass| pass.line.object() == object).map(|pass| (pass.line, pass.held)).collect();
     assert!(from_recording::scenario(&of_one).expect("a scenario").same);
     assert!(from_recording::scenario(&[]).is_err());
     let several = replay::Args { as_scenario: true, ..replay::Args::of(&[RECORDING]) };

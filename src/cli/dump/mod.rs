@@ -108,7 +108,8 @@ async fn dump(args: &Args, wanted: &Wanted) -> Result<Report, Failure> {
     let observation = complete(stream.observation, &stream.keys, operator.as_ref()).await?;
     let mut text = String::new();
     for document in stream.lists.iter().chain([&observation]) {
-        text += &serde_json::to_string_pretty(document).map_err(|error| Failure::Environment(format!("cannot print: {error}")))?;
+        text += &serde_json::to_string_pretty(document)
+            .map_err(|error| Failure::Environment(format!("cannot print: {error}")))?;
         text.push('\n');
     }
     Ok(Report::of(text))
@@ -177,7 +178,12 @@ fn subjects(view: &View, wanted: &Wanted, read: &BTreeMap<Kind, Vec<Value>>) -> 
     };
     let objects = read.get(kind).into_iter().flatten();
     let Some(object) = objects.clone().find(|object| Key::of(object) == *key) else {
-        let near: Vec<String> = objects.map(Key::of).filter(|other| other.namespace == key.namespace).map(|other| other.name).take(5).collect();
+        let near: Vec<String> = objects
+            .map(Key::of)
+            .filter(|other| other.namespace == key.namespace)
+            .map(|other| other.name)
+            .take(5)
+            .collect();
         let near = if near.is_empty() { "none at all".to_owned() } else { near.join(", ") };
         let (kind, namespace) = (kind.resource(), &key.namespace);
         return Err(Failure::Unmet(format!("{kind} {key}: there is none; namespace {namespace} has {near}")));
@@ -207,7 +213,9 @@ fn around(view: &View, observed: &[Observed], kind: Kind, key: &Key) -> Vec<Held
 fn lists(view: &View, read: &BTreeMap<Kind, Vec<Value>>, held: Option<&[Held]>) -> Vec<Value> {
     let list = |kind: Kind| {
         let items: Vec<Value> = match held {
-            Some(held) => held.iter().filter(|(of, ..)| *of == kind).map(|(_, _, object)| object.as_ref().clone()).collect(),
+            Some(held) => {
+                held.iter().filter(|(of, ..)| *of == kind).map(|(_, _, object)| object.as_ref().clone()).collect()
+            }
             None => {
                 let keys = read.get(&kind).into_iter().flatten().map(Key::of);
                 keys.filter_map(|key| view.held(kind, &key)).map(|(_, _, object)| object.as_ref().clone()).collect()
@@ -241,7 +249,9 @@ async fn hidden_pods(cluster: &Cluster, seen: &Observed) -> Result<Vec<Value>, F
         }
         let body = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": without_secrets(&object).get("metadata") });
         let key = Key::new(&seen.set.namespace, &seen.set.name).to_string();
-        found.push(json!({ "object": key, "action": "ReadLive", "target": format!("pod/{pod}"), "status": 200, "body": body }));
+        found.push(
+            json!({ "object": key, "action": "ReadLive", "target": format!("pod/{pod}"), "status": 200, "body": body }),
+        );
     }
     Ok(found)
 }
@@ -281,7 +291,11 @@ fn said(outcome: &Outcome, now: Timestamp) -> Value {
 }
 
 /// Adds what the running operator remembers.
-async fn complete(mut observation: Map<String, Value>, keys: &[Key], operator: Option<&Cluster>) -> Result<Value, Failure> {
+async fn complete(
+    mut observation: Map<String, Value>,
+    keys: &[Key],
+    operator: Option<&Cluster>,
+) -> Result<Value, Failure> {
     let Some(operator) = operator else {
         note("what the running operator remembers is missing; --from URL adds it");
         return Ok(Value::Object(observation));

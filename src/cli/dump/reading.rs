@@ -53,7 +53,11 @@ impl Cluster {
         };
         match (kind, reach) {
             (Kind::Nodes, _) | (Kind::Namespaces, Reach::Everywhere) => {
-                note(&format!("{} may not be read, and are unknown to a decision: {}", kind.resource(), refused.message));
+                note(&format!(
+                    "{} may not be read, and are unknown to a decision: {}",
+                    kind.resource(),
+                    refused.message
+                ));
                 Ok(None)
             }
             (Kind::Namespaces, Reach::AtLeast(namespace)) => {
@@ -75,7 +79,10 @@ impl Cluster {
                     None => request.path,
                 };
                 let read = self.pages(request).await.map_err(|outcome| self.failed(kind.resource(), &outcome))?;
-                note(&format!("{} of other namespaces may not be read: a VM name taken there is not seen", kind.resource()));
+                note(&format!(
+                    "{} of other namespaces may not be read: a VM name taken there is not seen",
+                    kind.resource()
+                ));
                 Ok(Some(read))
             }
             (_, Reach::Everywhere) => Err(self.failed(kind.resource(), &refused)),
@@ -100,7 +107,9 @@ impl Cluster {
             Reply::Http { status: 200, body, .. } => {
                 serde_json::from_slice(&body).map_err(|error| failed(format!("its answer is no JSON: {error}")))
             }
-            Reply::Http { status: 404, .. } => Err(failed(format!("no operator that knows {key} answers /debug/memory there"))),
+            Reply::Http { status: 404, .. } => {
+                Err(failed(format!("no operator that knows {key} answers /debug/memory there")))
+            }
             Reply::Http { status, .. } => Err(failed(format!("HTTP {status} for /debug/memory"))),
             Reply::TimedOut => Err(failed("no answer within the deadline".to_owned())),
             Reply::Reset { .. } | Reply::Fenced => Err(failed("no connection could be made".to_owned())),
@@ -132,6 +141,9 @@ impl Cluster {
     }
 
     fn failed(&self, what: &str, outcome: &Outcome) -> Failure {
-        Failure::Environment(format!("{what} cannot be read from {}: {} ({})", self.url, outcome.class, outcome.message))
+        Failure::Environment(format!(
+            "{what} cannot be read from {}: {} ({})",
+            self.url, outcome.class, outcome.message
+        ))
     }
 }

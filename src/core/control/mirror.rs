@@ -178,7 +178,8 @@ mod tests {
         assert_eq!(kept["spec"]["containers"][0]["envFrom"], json!([{"secretRef": {"name": "s"}}]));
         assert_eq!(kept["metadata"], json!({"name": "p", "annotations": {"a": "b"}}));
         assert_eq!((kept["kind"].as_str(), kept["apiVersion"].as_str()), (Some("Pod"), Some("v1")));
-        let node = json!({"metadata": {"name": "n"}, "spec": {"podCIDR": "x", "taints": []}, "status": {"images": [1]}});
+        let node =
+            json!({"metadata": {"name": "n"}, "spec": {"podCIDR": "x", "taints": []}, "status": {"images": [1]}});
         let kept = clean(Kind::Nodes, &node);
         assert_eq!((&kept["spec"], &kept["status"]), (&json!({"taints": []}), &json!({})));
     }

@@ -45,7 +45,8 @@ pub fn observe(line: &Line, held: &[Held]) -> Option<Observed> {
 
 /// Decides this pass again, and compares decision by decision. An `Err` says what of the line does not read.
 pub fn replay(line: &Line, held: &[Held]) -> Result<Replayed, String> {
-    let seen = observe(line, held).ok_or_else(|| format!("{} {} is not among what was seen", line.kind, line.object()))?;
+    let seen =
+        observe(line, held).ok_or_else(|| format!("{} {} is not among what was seen", line.kind, line.object()))?;
     let mut run = Run { line, sent: 0, turn: 0, told: None, words: Vec::new(), story: Vec::new() };
     let mut pass = Pass::begin(seen);
     let difference = loop {

@@ -41,7 +41,8 @@ impl Shelf {
                 let (namespace, bare) = name.split_once('/').unwrap_or(("", name));
                 let key = Key::new(namespace, bare);
                 let object = self.0.get(&(kind, key.clone()));
-                let missing = || format!("seen: {resource} {name} stands in no line so far: the file's head is missing");
+                let missing =
+                    || format!("seen: {resource} {name} stands in no line so far: the file's head is missing");
                 let object = Arc::clone(object.ok_or_else(missing)?);
                 held.push((kind, key, object));
             }
