@@ -29,10 +29,9 @@ pub(super) fn between(before: Option<&Passed>, (line, held): &Passed) -> Vec<Cha
         pods_changed(earlier, seen, held, &mut changes);
         nodes_changed(seen, held, &mut changes);
     }
-    if is_going(before.map(|(_, held)| held.as_slice()).unwrap_or_default(), line) == Some(false) || before.is_none() {
-        if is_going(held, line) == Some(true) {
-            changes.push(Change { step: json!({ "delete": { "namespace": true } }), ends: true });
-        }
+    let was = before.and_then(|(_, held)| is_going(held, line));
+    if was != Some(true) && is_going(held, line) == Some(true) {
+        changes.push(Change { step: json!({ "delete": { "namespace": true } }), ends: true });
     }
     faults(line, &mut changes);
     changes

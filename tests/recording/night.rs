@@ -3,7 +3,7 @@
 use crate::stage::{Dir, admin, cluster, create_set, operator, passes, set_path};
 use cocoon_operator::core::outcome::Class;
 use cocoon_operator::core::wire::{Method, Verb};
-use cocoon_operator::shell::recorder::RecordTo;
+use cocoon_operator::shell::recorder::{self, RecordTo};
 use cocoon_operator::sim::faults::{Fault, Pattern, What, reply_of_class};
 use cocoon_operator::sim::server::Cluster;
 use serde_json::{Value, json};
@@ -143,10 +143,13 @@ fn decided_again(seconds: u64, least: usize) {
             assert_eq!(replayed.story, pass.line.story, "{}", pass.at);
         }
     }
-    let bytes: u64 = std::fs::read_dir(dir.path())
-        .expect("there")
-        .map(|file| file.expect("one").metadata().expect("its size").len())
-        .sum();
+    let mut bytes = 0;
+    for (_, file) in recorder::files(dir.path()).expect("readable") {
+        let text = std::fs::read_to_string(file).expect("text");
+        // Pods of others have secrets, and were looked at.
+        assert!(text.contains("TOKEN") && !text.contains("hunter2"), "a secret is in it");
+        bytes += text.len();
+    }
     let (passes, took) = (all.len(), began.elapsed());
     println!("{passes} passes, {bytes} bytes, recorded in {recorded:?}, all {took:?}, {classes:?}");
     assert!(

@@ -4,7 +4,6 @@ use super::End;
 use crate::core::action::{Action, Attempt, Want};
 use crate::core::decision::{Decision, Entry};
 use crate::core::outcome::{Class, Outcome};
-use std::time::Duration;
 
 /// What was carried out.
 pub(super) fn deeds(decision: &Decision, outcomes: &[Outcome]) -> Vec<String> {
@@ -44,7 +43,7 @@ pub(super) fn end(end: &End) -> String {
     match end {
         End::Rest { after: None, error: found } => format!("rests{}", error(found)),
         End::Rest { after: Some(after), error: found } => {
-            format!("rests, looks again in {} s{}", seconds(*after), error(found))
+            format!("rests, looks again in {} s{}", after.as_secs_f64(), error(found))
         }
         End::GaveUp { because } => format!("gave up: {because}"),
         End::Panicked { because } => format!("panicked: {because}"),
@@ -61,13 +60,12 @@ fn deed(action: &Action) -> String {
 }
 
 fn answer(outcome: &Outcome) -> String {
-    match outcome.class {
-        Class::Done => String::new(),
-        class if outcome.message.is_empty() => format!(" -> {class}"),
-        class => format!(" -> {class} ({})", outcome.message),
+    let class = outcome.class;
+    if class == Class::Done {
+        String::new()
+    } else if outcome.message.is_empty() {
+        format!(" -> {class}")
+    } else {
+        format!(" -> {class} ({})", outcome.message)
     }
-}
-
-fn seconds(span: Duration) -> f64 {
-    span.as_secs_f64()
 }
