@@ -34,7 +34,7 @@ impl Desk {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new("sh");
         command.arg("-c").arg(line).current_dir(&self.dir).env("PATH", format!("{bin}:{path}"));
-        command.env_remove("KUBECONFIG").env_remove("OCI_REGISTRY").stdin(Stdio::null());
+        command.env("KUBECONFIG", "of-another-cluster").env_remove("OCI_REGISTRY").stdin(Stdio::null());
         command
     }
 

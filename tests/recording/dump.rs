@@ -173,6 +173,15 @@ async fn a_dump_is_decided_on_as_the_operator_decides() {
     assert_eq!(all.as_array().map(Vec::len), Some(2));
     assert_eq!(all[0]["actions"], one[0]["actions"]);
 
+    // With what the registry says, there is nothing left to ask it.
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let base = Some(format!("{}/base", listener.local_addr().expect("an address")));
+    let registry = cluster.clone();
+    tokio::spawn(async move { registry.serve_registry(listener).await });
+    let stream = dumped(dump::Args { oci_registry: base, ..args(&url, Some("cs/demo")) }).await.expect("a dump");
+    assert_eq!(stream.matches("\"hibernate\": \"absent\"").count(), 4, "{stream}");
+    assert!(!explained("facts", &stream, Format::Json).contains("ProbeSnapshot"));
+
     // An operator that starts now, and so remembers as little.
     let dir = Dir::new("as-decided");
     let recorded = operator(&cluster, RecordTo::dir(dir.path()));

@@ -40,8 +40,8 @@ pub struct Args {
     /// Every object
     #[arg(long)]
     pub all: bool,
-    /// Address of the API server, e.g. http://127.0.0.1:8001 for the sandbox; without it as kubectl finds it
-    #[arg(short = 's', long, value_name = "URL", conflicts_with = "kubeconfig_flag")]
+    /// Address of the API server, e.g. http://127.0.0.1:8001 for the sandbox, whatever KUBECONFIG says; without it as kubectl finds it
+    #[arg(short = 's', long, value_name = "URL")]
     pub server: Option<String>,
     /// Kubeconfig file
     #[arg(long = "kubeconfig", env = "KUBECONFIG", value_name = "FILE", id = "kubeconfig_flag")]

@@ -38,15 +38,16 @@ pub(super) fn actions(turn: usize, recorded: Option<&Step>, decided: &[Value]) -
     }
     let deeds = |actions: &[Value]| actions.iter().map(without_words).collect::<Vec<_>>();
     let words_only = recorded.is_some() && deeds(before) == deeds(decided);
-    // What is the same at both ends need not be told.
-    let head = before.iter().zip(decided).take_while(|(was, is)| was == is).count();
-    let (was, is) = (before.get(head..).unwrap_or_default(), decided.get(head..).unwrap_or_default());
-    let tail = was.iter().rev().zip(is.iter().rev()).take_while(|(was, is)| was == is).count();
+    // What both want need not be told, unless only the order differs.
+    let only = |all: &[Value], other: &[Value]| all.iter().filter(|one| !other.contains(one)).cloned().collect();
+    let (mut was, mut is): (Vec<Value>, Vec<Value>) = (only(before, decided), only(decided, before));
+    if was.is_empty() && is.is_empty() {
+        (was, is) = (before.to_vec(), decided.clone());
+    }
     let told = |all: &[Value], other: &[Value]| -> Vec<String> {
-        let left = all.get(..all.len().saturating_sub(tail)).unwrap_or_default();
-        left.iter().enumerate().map(|(at, action)| told(action, other.get(at))).collect()
+        all.iter().enumerate().map(|(at, action)| told(action, other.get(at))).collect()
     };
-    Some(Difference { turn, recorded: told(was, is), decided: told(is, was), words_only })
+    Some(Difference { turn, recorded: told(&was, &is), decided: told(&is, &was), words_only })
 }
 
 /// A fraction that was written and read may differ in its last bit from the one that was not.
