@@ -55,6 +55,9 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
     if args.schema {
         return Ok(Report::of(schema_text()));
     }
+    if args.files.iter().chain(&args.more).filter(|file| *file == "-").count() > 1 {
+        return Err(Failure::Usage("-f -: stdin can be read once; expected it at most once".to_owned()));
+    }
     let object = args.object.as_deref().map(super::explain::wanted).transpose()?;
     if args.as_scenario {
         return scenario(args, object);
@@ -96,8 +99,11 @@ fn source(file: &str) -> Result<Source, Failure> {
 }
 
 fn play(args: &Args, file: &str, text: Option<&str>, report: &mut Report) -> Result<(), Failure> {
+    if args.check && text.is_some() {
+        return Err(Failure::Usage("--check -: no transcript stands beside stdin; expected a file".to_owned()));
+    }
     let path = Path::new(file);
-    let played = text.map_or_else(|| replay::replay(path), replay::replay_text);
+    let played = text.map_or_else(|| replay::replay(path), |text| replay::replay_text("stdin", text));
     let played = played.map_err(|error| Failure::Usage(error.to_string()))?;
     if args.check {
         let Some(before) = recorded_transcript(path) else {
@@ -112,6 +118,7 @@ fn play(args: &Args, file: &str, text: Option<&str>, report: &mut Report) -> Res
     } else {
         report.text += &format!("{}\n", played.transcript.trim_end());
     }
+    let file = if text.is_some() { "stdin" } else { file };
     for claim in &played.failures {
         report.text += &format!("does not hold in {file}: {claim}\n");
     }

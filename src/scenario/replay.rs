@@ -10,10 +10,10 @@ pub fn replay(path: &Path) -> Result<Played, ScriptError> {
     runner::play(&script).map_err(|message| ScriptError { file: path.display().to_string(), at: None, message })
 }
 
-/// Plays the text of a scenario in memory.
-pub fn replay_text(text: &str) -> Result<Played, ScriptError> {
-    let script = Script::parse("stdin", text)?;
-    runner::play(&script).map_err(|message| ScriptError { file: "stdin".to_owned(), at: None, message })
+/// Plays the text of a scenario in memory; `file` is only named in messages.
+pub fn replay_text(file: &str, text: &str) -> Result<Played, ScriptError> {
+    let script = Script::parse(file, text)?;
+    runner::play(&script).map_err(|message| ScriptError { file: file.to_owned(), at: None, message })
 }
 
 /// The transcript that stands beside a scenario file, where there is one.

@@ -83,15 +83,27 @@ fn a_recording_is_checked_from_a_file_and_from_stdin() {
     assert!(ran.err.contains("3 decided differently"), "{}", ran.err);
     for args in [
         &["replay", "--check", "--object", "netconn-test/none", file][..],
-        &["replay", "--as-scenario", "tests/golden/creation/first-set.yaml"],
+        &["replay", "--as-scenario", "tests/golden/creation/every-field.yaml"],
         &["replay", "--as-scenario", "--check", file],
         &["replay", "--object", "demo", file],
+        &["replay", "--check", "-f", "-", "-f", "-"],
         &["replay", "-f", "no-such.jsonl"],
     ] {
         let ran = run(args, b"");
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
         assert!(!ran.err.is_empty());
     }
+}
+
+#[test]
+fn a_scenario_is_played_from_stdin_and_has_no_transcript_beside_it() {
+    let story = std::fs::read("tests/golden/creation/every-field.yaml").expect("readable");
+    let ran = run(&["replay", "-"], &story);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(ran.out, run(&["replay", "tests/golden/creation/every-field.yaml"], b"").out);
+    let ran = run(&["replay", "--check", "-"], &story);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("beside stdin"), "{}", ran.err);
 }
 
 #[test]
