@@ -60,7 +60,7 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
 }
 
 /// The file that is named, else the cluster that this process runs in, else the file that kubectl takes.
-async fn config(named: Option<&str>) -> Result<kube::Config, StartupError> {
+pub(super) async fn config(named: Option<&str>) -> Result<kube::Config, StartupError> {
     if let Some(paths) = named.filter(|paths| !paths.trim().is_empty()) {
         let refuse =
             |why: kube::config::KubeconfigError| StartupError::Kubeconfig { path: paths.to_owned(), why: told(&why) };
@@ -121,7 +121,7 @@ fn stop(stopper: &Stopper) {
 }
 
 /// An error and what is behind it, on one line.
-fn told(error: &dyn std::error::Error) -> String {
+pub(super) fn told(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

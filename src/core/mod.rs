@@ -24,6 +24,7 @@ pub mod meta;
 pub mod oddity;
 pub mod outcome;
 pub mod pod;
+pub mod recording;
 pub mod rule;
 pub mod wire;
 

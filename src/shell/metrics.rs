@@ -41,6 +41,7 @@ pub struct Metrics {
     dead_letters: IntCounterVec,
     failures: IntCounterVec,
     oddities: IntCounterVec,
+    recorded: IntCounterVec,
 }
 
 #[derive(Debug)]
@@ -107,6 +108,11 @@ impl Metrics {
                 "Watch lines that did not read",
                 &["kind"],
             ),
+            recorded: family.counters(
+                "cocoon_operator_recorded_passes_total",
+                "Passes that were to be recorded",
+                &["result"],
+            ),
             registry,
         };
         for result in PassResult::ALL {
@@ -165,6 +171,14 @@ impl Metrics {
     pub fn failed(&self, phase: &SetPhase) {
         self.failures.with_label_values(&[phase.as_str()]).inc();
     }
+    /// A pass was to be recorded.
+    pub fn recorded(&self, recorded: Recorded) {
+        let result = match recorded {
+            Recorded::Written => "written",
+            Recorded::Lost => "lost",
+        };
+        self.recorded.with_label_values(&[result]).inc();
+    }
     /// Something happened that is announced: counted on the transition, by its reason.
     pub fn announced(&self, set: &Key, reason: &str) {
         let labels = [set.namespace.as_str(), set.name.as_str()];
@@ -196,6 +210,15 @@ impl Metrics {
     pub fn errors(&self) -> u64 {
         self.errors.get()
     }
+}
+
+/// What became of a pass that was to be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It stands in a file.
+    Written,
+    /// The disk could not take it.
+    Lost,
 }
 
 impl QueueMetrics {

@@ -10,6 +10,7 @@ pub mod logs;
 pub mod metrics;
 pub mod options;
 pub mod reconcile;
+pub mod recorder;
 pub mod reference;
 pub mod registry;
 mod shutdown;
@@ -28,6 +29,7 @@ use health::Health;
 use http::Serves;
 use metrics::Metrics;
 use options::{Settings, StartupError};
+use recorder::Recorder;
 use registry::Registry;
 use state::State;
 use std::sync::Arc;
@@ -73,6 +75,8 @@ pub struct Shell {
     pub witness: Option<Arc<dyn Witness>>,
     /// Whoever says when the next pass may begin; without, at once.
     pub pace: Option<Arc<dyn Pace>>,
+    /// Whoever writes passes down.
+    pub recorder: Option<Recorder>,
     stopping: AtomicBool,
 }
 
@@ -90,6 +94,7 @@ impl Shell {
             settings,
             witness: None,
             pace: None,
+            recorder: None,
             stopping: AtomicBool::new(false),
         }
     }
@@ -106,6 +111,15 @@ impl Shell {
     pub fn with_pace(mut self, pace: Arc<dyn Pace>) -> Self {
         self.pace = Some(pace);
         self
+    }
+
+    /// The same, recording its passes where its settings say so.
+    pub fn recording(mut self) -> Result<Self, StartupError> {
+        if let Some(to) = &self.settings.record {
+            self.state.keep_objects();
+            self.recorder = Some(Recorder::start(to, Arc::clone(&self.metrics))?);
+        }
+        Ok(self)
     }
 
     /// Why it is not ready; nothing where it is.
@@ -131,7 +145,7 @@ pub async fn run_operator(
     clock: Clock,
     shutdown: Shutdown,
 ) -> Result<Exit, StartupError> {
-    run(Arc::new(Shell::new(client, registry, settings, clock)), shutdown).await
+    run(Arc::new(Shell::new(client, registry, settings, clock).recording()?), shutdown).await
 }
 
 /// The same, for whoever wants to look at the running operator.
@@ -170,6 +184,9 @@ pub async fn run_on(shell: Arc<Shell>, ports: Ports, mut shutdown: Shutdown) -> 
     workers.shutdown().await;
     watches.shutdown().await;
     servers.shutdown().await;
+    if let Some(recorder) = &shell.recorder {
+        recorder.close();
+    }
     Exit::Stopped
 }
 

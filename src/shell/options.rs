@@ -1,6 +1,7 @@
 //! Flags and environment of the operator, parsed once. A flag wins over the environment; an empty variable counts as
 //! unset; a number that is not one is refused (decision R29).
 
+use super::recorder::RecordTo;
 use super::reference::Base;
 use clap::{ArgAction, Args};
 use std::time::Duration;
@@ -71,6 +72,14 @@ pub enum StartupError {
     /// The machine's certificates cannot be used.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),
+    /// A recording cannot be begun.
+    #[error("--record {dir}: {why}; expected a directory that can be written to")]
+    Record {
+        /// Where.
+        dir: String,
+        /// Why not.
+        why: String,
+    },
     /// Something of the machine that a start needs failed.
     #[error("{what}: {why}")]
     Environment {
@@ -90,6 +99,7 @@ impl StartupError {
             | Self::LeaderElection
             | Self::Address { .. }
             | Self::Listener { .. }
+            | Self::Record { .. }
             | Self::Kubeconfig { .. } => 2,
             Self::NoCluster { .. }
             | Self::Unreachable { .. }
@@ -144,6 +154,9 @@ pub struct RunOptions {
     /// Longest wait at the end for what is under way
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration)]
     pub shutdown_timeout: Duration,
+    /// Record every pass here, to be decided again with `replay`; the newest half gigabyte is kept
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<std::path::PathBuf>,
 }
 
 /// A value, or a variable that is set to nothing.
@@ -190,6 +203,8 @@ pub struct Settings {
     pub metrics: Option<Address>,
     /// Where the probes are served.
     pub probes: Option<Address>,
+    /// Where passes are recorded.
+    pub record: Option<RecordTo>,
 }
 
 impl Default for Settings {
@@ -202,6 +217,7 @@ impl Default for Settings {
             shutdown_timeout: Duration::from_secs(20),
             metrics: None,
             probes: None,
+            record: None,
         }
     }
 }
@@ -216,6 +232,7 @@ impl RunOptions {
             shutdown_timeout: self.shutdown_timeout,
             metrics: address("--metrics-bind-address", &self.metrics_bind_address, 8080)?,
             probes: address("--health-probe-bind-address", &self.health_probe_bind_address, 8081)?,
+            record: self.record.as_ref().map(RecordTo::dir),
         })
     }
 

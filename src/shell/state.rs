@@ -9,6 +9,7 @@ use crate::core::control::queue::{Priority, Queue, Rest, Spans, Stats};
 use crate::core::control::view::View;
 use crate::core::control::wake::{Key, Wake};
 use crate::core::outcome::Outcome;
+use crate::core::recording::Taken;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -67,10 +68,18 @@ impl State {
         }
     }
 
-    /// All that a decision about this set may depend on, now.
-    pub fn observe(&self, key: &Key) -> Option<Observed> {
+    /// From now on passes can be recorded.
+    pub fn keep_objects(&self) {
+        self.lock().view.keep_objects();
+    }
+
+    /// All that a decision about this set may depend on, now; and what a recorder writes of it, where there is one.
+    pub fn observe(&self, key: &Key) -> Option<(Observed, Option<Taken>)> {
         let clocks = self.clock.clocks();
-        self.lock().view.observe(key, clocks)
+        let inner = self.lock();
+        let seen = inner.view.observe(key, clocks)?;
+        let taken = inner.view.take(&seen);
+        Some((seen, taken))
     }
 
     /// Takes in the answer to one action, at once.

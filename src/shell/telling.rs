@@ -84,6 +84,9 @@ pub fn turns(shell: &Shell, key: &Key, turns: &[Turn], told: usize) -> usize {
             }
         }
         hears(shell, key, Heard::Turn(turn));
+        if let Some(recorder) = &shell.recorder {
+            recorder.turn(key, turn);
+        }
     }
     turns.len()
 }

@@ -134,7 +134,7 @@ impl<'a> Sandbox<'a> {
         let cluster = Cluster::new(world);
         let mut sandbox = Self { args, cluster, applied, until, began: Instant::now(), tasks: JoinSet::new() };
         say(&listening.told(&sandbox.applied));
-        let operator = sandbox.serve(listening);
+        let operator = sandbox.serve(listening)?;
         let end = sandbox.stay(wanted).await;
         if let Some((stopper, mut running)) = operator {
             stopper.stop();
@@ -146,7 +146,7 @@ impl<'a> Sandbox<'a> {
     }
 
     /// Starts everything; what comes back ends the operator, where there is one.
-    fn serve(&mut self, listening: Listening) -> Option<(Stopper, JoinSet<()>)> {
+    fn serve(&mut self, listening: Listening) -> Result<Option<(Stopper, JoinSet<()>)>, Failure> {
         let driver = self.cluster.clone();
         self.tasks.spawn(async move {
             driver.drive().await;
@@ -158,16 +158,17 @@ impl<'a> Sandbox<'a> {
             let registry = self.cluster.clone();
             self.tasks.spawn(async move { broke("the registry", registry.serve_registry(listener).await) });
         }
-        let (ports, settings) = listening.operator?;
+        let Some((ports, settings)) = listening.operator else { return Ok(None) };
         let clock = Clock::real();
         let registry = Registry::local(local(&self.cluster), clock.clone());
         let shell = Shell::new(self.cluster.client(OPERATOR, "default"), registry, settings, clock);
+        let shell = shell.recording().map_err(failure)?;
         let (stopper, wanted) = shutdown();
         let mut running = JoinSet::new();
         running.spawn(async move {
             run_on(Arc::new(shell), ports, wanted).await;
         });
-        Some((stopper, running))
+        Ok(Some((stopper, running)))
     }
 
     /// Tells what happens until it is over.

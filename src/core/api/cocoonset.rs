@@ -108,7 +108,7 @@ pub struct VmOptions {
 }
 
 /// Core `ResourceRequirements`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Resources {
     /// Upper bounds.
     pub limits: BTreeMap<String, Quantity>,

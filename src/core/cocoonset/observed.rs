@@ -60,7 +60,7 @@ pub struct Observed {
 }
 
 /// The right to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Lease {
     /// No election: always.
     NotNeeded,
@@ -153,7 +153,7 @@ pub struct NodeFacts {
 }
 
 /// Another live set that maps to the same VM name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Rival {
     /// Namespace.
     pub namespace: String,

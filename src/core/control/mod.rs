@@ -5,6 +5,7 @@ pub mod bugs;
 pub mod errors;
 pub mod flow;
 pub mod kinds;
+pub mod mirror;
 pub mod names_index;
 pub mod pass;
 pub mod queue;

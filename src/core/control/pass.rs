@@ -139,6 +139,10 @@ impl<O: Observation> Pass<O> {
     pub fn turns(&self) -> &[Turn] {
         &self.turns
     }
+    /// What came of those of its actions that were carried out, in order.
+    pub fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
+    }
     /// Gives back what was seen, for what outlives the pass.
     pub fn into_seen(self) -> O {
         self.seen

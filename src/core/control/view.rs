@@ -54,6 +54,7 @@ pub struct View {
     pub(super) vanished: BTreeMap<String, BTreeMap<String, Vanished>>,
     /// Sets that went with the finalizer we took off: uid to the version that the answer showed.
     pub(super) released: BTreeMap<String, String>,
+    pub(super) mirror: Option<super::mirror::Mirror>,
 }
 
 impl View {

@@ -19,6 +19,9 @@ impl View {
     /// Takes in what a watch says, and answers which objects have to be looked at.
     pub fn apply(&mut self, kind: Kind, event: Event) -> Vec<Wake> {
         let mut woken = Vec::new();
+        if let Some(mirror) = &mut self.mirror {
+            mirror.apply(kind, &event);
+        }
         match event {
             Event::Listed { items, version } => {
                 self.list(kind, items, &mut woken);

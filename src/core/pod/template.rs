@@ -25,7 +25,7 @@ pub struct Identity<'a> {
 }
 
 /// How the VM comes up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Boot {
     /// From its image, or as a fork.
     #[default]
@@ -35,7 +35,7 @@ pub enum Boot {
 }
 
 /// Where the pod may go, as far as we say. Placement never drifts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Placement {
     /// Wherever the pool allows.
     #[default]
@@ -57,7 +57,7 @@ impl fmt::Display for Placement {
 }
 
 /// Exactly the fields we own. Made from a spec or read off a pod, and compared as one kind of thing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PodTemplate {
     /// What the pod is to its set.
     pub role: Role,
