@@ -40,6 +40,7 @@ pub struct Metrics {
     dead_letters: IntCounterVec,
     failures: IntCounterVec,
     oddities: IntCounterVec,
+    leads: IntGauge,
 }
 
 #[derive(Debug)]
@@ -106,6 +107,9 @@ impl Metrics {
                 "Watch lines that did not read",
                 &["kind"],
             ),
+            leads: family
+                .gauges("leader_election_master_status", "Whether this process leads", &["name"])
+                .with_label_values(&[crate::core::control::lease::NAME]),
             registry,
         };
         for result in PassResult::ALL {
@@ -135,6 +139,10 @@ impl Metrics {
         if result == PassResult::Error {
             self.errors.inc();
         }
+    }
+    /// Whether this process leads.
+    pub fn leads(&self, leads: bool) {
+        self.leads.set(leads.into());
     }
     /// A pass panicked.
     pub fn panicked(&self) {

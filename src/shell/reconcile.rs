@@ -9,7 +9,7 @@ use crate::core::control::wake::Key;
 
 /// Drives one pass over this key, gives the key back to the queue, and says what it came to.
 pub async fn pass(shell: &Shell, key: &Key) -> PassResult {
-    let Some(seen) = shell.state.observe(key) else {
+    let Some(seen) = shell.state.observe(key, shell.leader.lease()) else {
         shell.metrics.forget(key);
         shell.state.gone(key);
         return PassResult::Success;

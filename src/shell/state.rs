@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use crate::core::action::{Attempt, Subject};
-use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::observed::{Lease, Observed};
 use crate::core::control::bugs::Bugs;
 use crate::core::control::kinds::{Event, Kind};
 use crate::core::control::queue::{Priority, Queue, Rest, Spans, Stats};
@@ -67,9 +67,9 @@ impl State {
         }
     }
 
-    /// All that a decision about this set may depend on, now.
-    pub fn observe(&self, key: &Key) -> Option<Observed> {
-        let clocks = self.clock.clocks();
+    /// All that a decision about this set may depend on, now, under this right to write.
+    pub fn observe(&self, key: &Key, lease: Lease) -> Option<Observed> {
+        let clocks = self.clock.clocks(lease);
         self.lock().view.observe(key, clocks)
     }
 
