@@ -59,6 +59,10 @@ pub struct SettingsGiven {
     pub ordered_namespace_deletion: bool,
     /// The CocoonSet CRD is an older one, which prunes `nodeName` from the entries of the status.
     pub older_crd: bool,
+    /// The operators elect a leader, under a lease of 15 s; without it each of them leads.
+    pub leader_election: bool,
+    /// The operators' own namespace, in which the lease lies, is there.
+    pub operator_namespace: bool,
     /// What admission merges into every pod that is created: a strategic merge patch, as a webhook or a limit range
     /// has it.
     pub admission_adds: Value,
@@ -71,6 +75,8 @@ impl Default for SettingsGiven {
             watch_nodes: true,
             ordered_namespace_deletion: true,
             older_crd: false,
+            leader_election: false,
+            operator_namespace: true,
             admission_adds: Value::Null,
         }
     }

@@ -32,11 +32,11 @@ async fn one(shell: &Shell, subject: &Subject, action: &Action) -> Outcome {
 async fn answer(shell: &Shell, call: &Call) -> Outcome {
     let outcome = match call {
         Call::Api { verb, resource, request } => {
-            let term = || shell.leader.leave(*verb);
+            let term = || shell.leader.term(*verb);
             classify(*verb, &shell.api.send_within(resource, request, term).await)
         }
         Call::Registry { verb, vm, tag, digest } => {
-            let term = |verb| shell.leader.leave(verb);
+            let term = |verb| shell.leader.term(verb);
             shell.registry.carry_out(*verb, vm, tag, digest.as_deref(), &term).await
         }
     };

@@ -7,7 +7,7 @@ use super::options::ElectionSettings;
 use crate::core::call::Call;
 use crate::core::classify::classify;
 use crate::core::cocoonset::observed::Lease;
-use crate::core::control::election::{Elector, Ending, Step, Terms, Told, leave};
+use crate::core::control::election::{Elector, Ending, Step, Terms, Told, term_for};
 use crate::core::wire::Verb;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -53,8 +53,8 @@ impl Leadership {
         self.lock().map_or(Lease::NotNeeded, |elector| elector.lease(now))
     }
     /// For how long an answer to this may be waited for; `None` where it must not be sent.
-    pub fn leave(&self, verb: Verb) -> Option<Duration> {
-        leave(self.lease(), verb)
+    pub fn term(&self, verb: Verb) -> Option<Duration> {
+        term_for(self.lease(), verb)
     }
     /// False where this process needs no lease.
     pub const fn is_needed(&self) -> bool {
@@ -70,9 +70,12 @@ impl Leadership {
     }
     /// Waits until it leads.
     pub async fn gained(&self) {
+        self.until(Elector::leads).await;
+    }
+    async fn until(&self, holds: impl Fn(&Elector) -> bool) {
         loop {
             let changed = self.changed.notified();
-            if self.leads() {
+            if self.lock().is_none_or(|elector| holds(&elector)) {
                 return;
             }
             changed.await;
@@ -95,40 +98,44 @@ impl Leadership {
     }
 }
 
-/// Stands for election until it is over: stopped, or lost. Never comes back where no lease is needed and nobody stops it.
+/// Stands for election until it is over: stopped, or lost. Never comes back where no lease is needed.
 pub async fn keep(shell: &Shell) -> Ending {
-    let leader = &shell.leader;
-    shell.metrics.leads(leader.leads());
+    shell.metrics.leads(shell.leader.leads());
+    if !shell.leader.is_needed() {
+        return std::future::pending().await;
+    }
+    turn(shell, Duration::ZERO).await;
     loop {
-        let changed = leader.changed.notified();
-        let step = leader.step();
+        let step = shell.leader.step();
         tell(shell);
         match step {
-            None => changed.await,
+            None => return std::future::pending().await,
             Some(Step::Over(ending)) => return ending,
-            Some(Step::Wait(until)) => {
-                let until = shell.clock.instant(until);
-                let due = async {
-                    match until {
-                        Some(until) => tokio::time::sleep_until(until).await,
-                        None => std::future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    biased;
-                    () = changed => {}
-                    () = due => turn(shell).await,
-                }
-            }
+            Some(Step::Wait(until)) => turn(shell, until).await,
             Some(Step::Send { call, until }) => send(shell, &call, until).await,
         }
     }
 }
 
-/// A stage that goes from moment to moment says when.
-async fn turn(shell: &Shell) {
-    if let Some(pace) = &shell.pace {
-        pace.next_election().await;
+/// Waits until then, or until it is to stop. A stage that goes from moment to moment says when.
+async fn turn(shell: &Shell, until: Duration) {
+    let until = shell.clock.instant(until);
+    let due = Box::pin(async move {
+        match until {
+            Some(until) => tokio::time::sleep_until(until).await,
+            None => std::future::pending().await,
+        }
+    });
+    let next = async {
+        match &shell.pace {
+            Some(pace) => pace.next_election(due).await,
+            None => due.await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = shell.leader.until(|elector| !elector.stands()) => {}
+        () = next => {}
     }
 }
 

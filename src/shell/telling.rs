@@ -55,9 +55,9 @@ pub enum Heard<'a> {
 pub trait Pace: Send + Sync {
     /// Comes back when the next pass may begin.
     fn next_pass(&self) -> BoxFuture<'_, ()>;
-    /// Comes back when the election may go on, which has something to do.
-    fn next_election(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
+    /// Comes back when the election may go on; `due` does when it has something to do.
+    fn next_election<'a>(&'a self, due: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
+        due
     }
 }
 

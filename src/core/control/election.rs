@@ -7,7 +7,7 @@
 //! nobody writes. A process leads at most once: with its term it ends.
 
 use super::lease::{self, Claim, Record};
-pub use super::terms::{Ending, Step, TAG_DELETE_TERM, Terms, Told, leave};
+pub use super::terms::{Ending, Step, TAG_DELETE_TERM, Terms, Told, term_for};
 use crate::core::call::Call;
 use crate::core::cocoonset::observed::Lease;
 use crate::core::outcome::{Answer, Effect, Outcome};
@@ -80,6 +80,13 @@ impl Elector {
         match self.role {
             Role::Leads { .. } => true,
             Role::Follows | Role::Releases { .. } | Role::Over(_) => false,
+        }
+    }
+    /// False once it is to stop, or over.
+    pub const fn stands(&self) -> bool {
+        match self.role {
+            Role::Follows | Role::Leads { .. } => true,
+            Role::Releases { .. } | Role::Over(_) => false,
         }
     }
     /// When there is something to do, since the start; never again once it is over.
@@ -184,7 +191,6 @@ impl Elector {
 
     /// A lease of somebody, or of nobody, as it stands.
     fn saw(&mut self, record: Record, mono: Duration) {
-        self.trouble = None;
         let free = record.holder().is_empty() || self.is_ours(&record);
         let since = match &self.rival {
             Some((spec, since)) if spec == record.spec() => *since,
@@ -200,6 +206,7 @@ impl Elector {
         if free || expires <= mono {
             self.plan(What::Claim, mono);
         } else {
+            self.trouble = None;
             let next = mono.saturating_add(self.pause());
             self.plan(What::Read, next.min(expires));
         }

@@ -80,7 +80,7 @@ impl std::fmt::Display for Told {
 }
 
 /// For how long a request with this verb may be waited for; `None` where it must not be sent at all.
-pub fn leave(lease: Lease, verb: Verb) -> Option<Duration> {
+pub fn term_for(lease: Lease, verb: Verb) -> Option<Duration> {
     match lease {
         Lease::NotNeeded => Some(Duration::MAX),
         Lease::Lost => None,
