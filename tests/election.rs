@@ -11,7 +11,7 @@ use cocoon_operator::core::wire::{Method, Reply, Request, Verb};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -345,6 +345,8 @@ struct Run<'a> {
     count: u64,
     born: u64,
     takeovers: usize,
+    /// These places reach nobody.
+    cut_off: BTreeSet<usize>,
 }
 
 impl Run<'_> {
@@ -387,9 +389,9 @@ impl Run<'_> {
                 self.at(gives_up, Event::GivesUp(place, id, verb));
                 // Lost on the way there, late, and lost or late on the way back.
                 let fate = self.tape.next();
-                let mut late = || self.tape.next().pow(3) / 2_000;
+                let mut late = || self.tape.next().pow(3) / 4_000;
                 let (there, back) = (late(), late());
-                if fate % 8 != 1 {
+                if fate % 8 != 1 && !self.cut_off.contains(&place) {
                     let back = (fate % 8 != 2).then_some(back + 1);
                     self.at(now + there + 1, Event::Arrives(place, id, verb, request, back));
                 }
@@ -443,6 +445,11 @@ impl Run<'_> {
             4 => {
                 self.server.lease = None;
             }
+            5 | 6 => {
+                if !self.cut_off.remove(&place) {
+                    self.cut_off.insert(place);
+                }
+            }
             _ => {
                 if !self.processes.contains_key(&place) {
                     self.start(place, now);
@@ -467,6 +474,7 @@ fn run(tape: &[u8], deletes: bool) -> Result<usize, TestCaseError> {
         count: 0,
         born: 0,
         takeovers: 0,
+        cut_off: BTreeSet::new(),
     };
     (0..3).for_each(|place| run.start(place, 0));
     run.at(3_000, Event::Fate);
@@ -476,6 +484,7 @@ fn run(tape: &[u8], deletes: bool) -> Result<usize, TestCaseError> {
         }
         if now > 400_000 {
             run.tape = Tape([].iter());
+            run.cut_off.clear();
         }
         if matches!(event, Event::Fate) && !deletes {
             // A person who deletes the lease takes the right to write from nobody: what is sent is not called back.
