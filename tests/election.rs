@@ -419,7 +419,9 @@ impl Run<'_> {
     }
 
     fn answered(&mut self, place: usize, id: u64, outcome: &Outcome, now: u64) {
-        let Some(process) = self.processes.get_mut(&place).filter(|process| process.waits_for == Some(id)) else { return };
+        let Some(process) = self.processes.get_mut(&place).filter(|process| process.waits_for == Some(id)) else {
+            return;
+        };
         process.waits_for = None;
         let mono = process.mono(now);
         process.elector.answered(outcome, mono);

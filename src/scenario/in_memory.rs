@@ -2,8 +2,8 @@
 
 use super::happenings::Happening;
 use super::replica::Replica;
-use super::standing;
 use super::stage::{OperatorEvent, Stage};
+use super::standing;
 use crate::core::control::kinds::Kind;
 use crate::sim::world::World;
 use jiff::{SignedDuration, Timestamp};

@@ -91,14 +91,7 @@ impl Registry {
     /// refusal, since nothing was sent and so nothing happened; the next decision probes again.
     ///
     /// Each request is sent only where the term allows it at that very moment, and waited for no longer than it lasts.
-    pub async fn carry_out(
-        &self,
-        verb: Verb,
-        vm: &str,
-        tag: &str,
-        digest: Option<&str>,
-        term: Term<'_>,
-    ) -> Outcome {
+    pub async fn carry_out(&self, verb: Verb, vm: &str, tag: &str, digest: Option<&str>, term: Term<'_>) -> Outcome {
         match &self.backend {
             Backend::Http { base, client } => {
                 if let (Verb::RegistryDelete, Some(expected)) = (verb, digest) {
@@ -110,21 +103,14 @@ impl Registry {
                 self.ask(base, client, verb, vm, tag, term).await
             }
             Backend::Local(answer) => {
-                let answer = answer(verb, vm.to_owned(), tag.to_owned(), digest.map(str::to_owned));
+                // Not begun before the gate lets it through.
+                let answer = async { answer(verb, vm.to_owned(), tag.to_owned(), digest.map(str::to_owned)).await };
                 self.gate(verb, answer, term).await
             }
         }
     }
 
-    async fn ask(
-        &self,
-        base: &Base,
-        client: &HttpClient,
-        verb: Verb,
-        vm: &str,
-        tag: &str,
-        term: Term<'_>,
-    ) -> Outcome {
+    async fn ask(&self, base: &Base, client: &HttpClient, verb: Verb, vm: &str, tag: &str, term: Term<'_>) -> Outcome {
         match base.manifest(vm, tag) {
             Some(url) => self.gate(verb, exchange(client, verb, url), term).await,
             None => {
@@ -253,7 +239,8 @@ mod tests {
     async fn a_registry_that_hangs_is_given_up() {
         let hangs: Local = Arc::new(|_, _, _, _| Box::pin(std::future::pending()));
         let registry = Registry::local(hangs, Clock::starting_at(jiff::Timestamp::UNIX_EPOCH, 0));
-        let outcome = registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None, &|_| Some(Duration::MAX)).await;
+        let outcome =
+            registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None, &|_| Some(Duration::MAX)).await;
         assert_eq!(outcome.class, Class::Unknown);
         let outcome = registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None, &|_| None).await;
         assert_eq!(outcome.class, Class::Fenced);

@@ -3,8 +3,8 @@
 
 use super::observed::{Lease, Observed};
 use crate::core::action::{ActionKind, Attempt, Change, Live, Want};
-use crate::core::decide::Gate;
 use crate::core::control::election::TAG_DELETE_TERM;
+use crate::core::decide::Gate;
 use crate::core::decision::Finding;
 use crate::core::memory::Record;
 use crate::core::outcome::{Class, Effect};

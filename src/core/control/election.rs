@@ -182,10 +182,9 @@ impl Elector {
             // Somebody was faster.
             (What::Create | What::Claim | What::Release, Effect::Moved | Effect::Taken | Effect::Gone)
             | (What::Read, Effect::Moved | Effect::Taken) => self.later(What::Read, outcome, mono),
-            (
-                _,
-                Effect::NamespaceGoing | Effect::Refused | Effect::Later | Effect::Unsure | Effect::NotSent,
-            ) => self.failed(What::Read, outcome, mono),
+            (_, Effect::NamespaceGoing | Effect::Refused | Effect::Later | Effect::Unsure | Effect::NotSent) => {
+                self.failed(What::Read, outcome, mono)
+            }
         }
     }
 
@@ -350,5 +349,9 @@ fn record(outcome: &Outcome) -> Option<Record> {
 }
 
 fn words(outcome: &Outcome) -> String {
-    if outcome.message.is_empty() { outcome.class.to_string() } else { format!("{}: {}", outcome.class, outcome.message) }
+    if outcome.message.is_empty() {
+        outcome.class.to_string()
+    } else {
+        format!("{}: {}", outcome.class, outcome.message)
+    }
 }

@@ -11,8 +11,8 @@ mod recorder;
 mod wire;
 
 use super::happenings::Happening;
-use super::standing;
 use super::stage::{OperatorEvent, Stage};
+use super::standing;
 use crate::core::control::kinds::Kind;
 use crate::shell::metrics::Metrics;
 use crate::sim::server::Cluster;
