@@ -199,12 +199,14 @@ async fn lead(shell: &Arc<Shell>, mut shutdown: Shutdown) -> Exit {
     info!("stopping: no more work is taken");
     // The lease is renewed meanwhile, where it is held; where it is lost, nothing leaves any more.
     let finished = async { while workers.join_next().await.is_some() {} };
-    if tokio::time::timeout(shell.settings.shutdown_timeout, finished).await.is_err() {
+    let abandoned = tokio::time::timeout(shell.settings.shutdown_timeout, finished).await.is_err();
+    if abandoned {
         // Safe: what is in flight is guarded by its precondition, and the next start looks afresh.
         warn!("what was under way did not end in time and is abandoned");
     }
     workers.shutdown().await;
-    if exit == Exit::LeaseLost || !shell.leader.is_needed() {
+    // What was abandoned may still be on its way: then others wait the lease out.
+    if exit == Exit::LeaseLost || !shell.leader.is_needed() || abandoned {
         election.abort();
         return exit;
     }
