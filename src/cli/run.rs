@@ -1,5 +1,6 @@
 //! `run`: the operator, in a cluster or beside one.
 
+use crate::core::control::lease::NAME;
 use crate::core::wire::{Method, Reply, Request};
 use crate::shell::client::{self, Api};
 use crate::shell::clock::Clock;
@@ -33,7 +34,6 @@ pub fn run(options: &RunOptions) -> u8 {
 }
 
 async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
-    options.no_election()?;
     let base = options.registry()?;
     let settings = options.settings()?;
     logs::start(options.log_level, options.log_format)?;
@@ -41,6 +41,9 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     std::panic::set_hook(Box::new(|panic| warn!("{panic}")));
     if let Some(notice) = base.notice() {
+        warn!("{notice}");
+    }
+    if let Some(notice) = settings.election.as_ref().and_then(|election| election.notice()) {
         warn!("{notice}");
     }
     let clock = Clock::real();
@@ -55,6 +58,13 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
         reached = reachable(&client, &clock, &url, settings.http_timeout) => reached?,
     }
     info!(version = env!("CARGO_PKG_VERSION"), cluster = url, registry = %base, workers = settings.workers, "starting");
+    match &settings.election {
+        Some(election) => {
+            let (namespace, identity) = (&election.namespace, &election.identity);
+            info!(namespace, lease = NAME, identity, "a leader is elected");
+        }
+        None => info!("no leader is elected: no other replica may run"),
+    }
     let registry = Registry::http(base, clock.clone())?;
     run_operator(client, registry, settings, clock, shutdown).await
 }

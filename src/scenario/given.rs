@@ -61,6 +61,10 @@ pub struct SettingsGiven {
     pub older_crd: bool,
     /// The CocoonSet CRD takes anything for a spec, as somebody may have loosened it.
     pub loose_crd: bool,
+    /// The operators elect a leader, under a lease of 15 s; without it each of them leads.
+    pub leader_election: bool,
+    /// The operators' own namespace, in which the lease lies, is there.
+    pub operator_namespace: bool,
     /// What admission merges into every pod that is created: a strategic merge patch, as a webhook or a limit range
     /// has it.
     pub admission_adds: Value,
@@ -76,6 +80,8 @@ impl Default for SettingsGiven {
             ordered_namespace_deletion: true,
             older_crd: false,
             loose_crd: false,
+            leader_election: false,
+            operator_namespace: true,
             admission_adds: Value::Null,
             admission_strips: Vec::new(),
         }

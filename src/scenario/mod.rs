@@ -22,6 +22,7 @@ pub mod schema;
 pub mod script;
 mod setting;
 pub mod stage;
+mod standing;
 pub mod steps;
 pub mod transcript;
 mod watching;

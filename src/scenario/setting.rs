@@ -2,6 +2,7 @@
 
 use super::given::{Given, NodeGiven, PodGiven, SetGiven};
 use super::pods_given;
+use super::requests::OPERATOR_NAMESPACE;
 use crate::core::api::crd::crds;
 use crate::core::contract::keys;
 use crate::core::control::kinds::Kind;
@@ -85,6 +86,9 @@ pub fn world(given: &Given) -> Result<World, String> {
         install_loose_crd(&mut world);
     }
     world.store.add_namespace(&given.namespace);
+    if given.settings.leader_election && given.settings.operator_namespace {
+        world.store.add_namespace(OPERATOR_NAMESPACE);
+    }
     match &given.nodes {
         None => NODES.iter().for_each(|name| add_node(&mut world, name, &NodeGiven::default())),
         Some(nodes) => nodes.iter().for_each(|(name, node)| add_node(&mut world, name, node)),

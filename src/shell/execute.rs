@@ -31,8 +31,14 @@ async fn one(shell: &Shell, subject: &Subject, action: &Action) -> Outcome {
 
 async fn answer(shell: &Shell, call: &Call) -> Outcome {
     let outcome = match call {
-        Call::Api { verb, resource, request } => classify(*verb, &shell.api.send(resource, request).await),
-        Call::Registry { verb, vm, tag, digest } => shell.registry.carry_out(*verb, vm, tag, digest.as_deref()).await,
+        Call::Api { verb, resource, request } => {
+            let term = || shell.leader.term(*verb);
+            classify(*verb, &shell.api.send_within(resource, request, term).await)
+        }
+        Call::Registry { verb, vm, tag, digest } => {
+            let term = |verb| shell.leader.term(verb);
+            shell.registry.carry_out(*verb, vm, tag, digest.as_deref(), &term).await
+        }
     };
     shell.metrics.outcome(call.verb(), call.resource(), outcome.class);
     outcome

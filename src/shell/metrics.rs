@@ -42,6 +42,7 @@ pub struct Metrics {
     failures: IntCounterVec,
     oddities: IntCounterVec,
     recorded: IntCounterVec,
+    leads: IntGauge,
 }
 
 #[derive(Debug)]
@@ -113,6 +114,9 @@ impl Metrics {
                 "Passes that were to be recorded",
                 &["result"],
             ),
+            leads: family
+                .gauges("leader_election_master_status", "Whether this process leads", &["name"])
+                .with_label_values(&[crate::core::control::lease::NAME]),
             registry,
         };
         for result in PassResult::ALL {
@@ -142,6 +146,10 @@ impl Metrics {
         if result == PassResult::Error {
             self.errors.inc();
         }
+    }
+    /// Whether this process leads.
+    pub fn leads(&self, leads: bool) {
+        self.leads.set(leads.into());
     }
     /// A pass panicked.
     pub fn panicked(&self) {

@@ -13,7 +13,7 @@ use crate::core::recording::End;
 
 /// Drives one pass over this key, gives the key back to the queue, and says what it came to.
 pub async fn pass(shell: &Shell, key: &Key) -> PassResult {
-    let Some((mut seen, taken)) = shell.state.observe(key) else {
+    let Some((mut seen, taken)) = shell.state.observe(key, shell.leader.lease()) else {
         shell.metrics.forget(key);
         shell.state.gone(key);
         return PassResult::Success;

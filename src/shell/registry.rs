@@ -32,6 +32,9 @@ const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application
 /// only under that digest.
 pub type Local = Arc<dyn Fn(Verb, String, String, Option<String>) -> BoxFuture<'static, Reply> + Send + Sync>;
 
+/// For how long an answer may be waited for, as the lease stands when it is asked; `None` where nothing may be sent.
+pub type Term<'a> = &'a (dyn Fn(Verb) -> Option<Duration> + Send + Sync);
+
 /// The registry.
 pub struct Registry {
     backend: Backend,
@@ -86,27 +89,30 @@ impl Registry {
     /// A delete that expects a digest is sent only right after a HEAD that showed it: by tag it has no precondition of
     /// its own (decision R11). A HEAD that shows another digest, or fails, is the delete's outcome: `Unavailable` or a
     /// refusal, since nothing was sent and so nothing happened; the next decision probes again.
-    pub async fn carry_out(&self, verb: Verb, vm: &str, tag: &str, digest: Option<&str>) -> Outcome {
+    ///
+    /// Each request is sent only where the term allows it at that very moment, and waited for no longer than it lasts.
+    pub async fn carry_out(&self, verb: Verb, vm: &str, tag: &str, digest: Option<&str>, term: Term<'_>) -> Outcome {
         match &self.backend {
             Backend::Http { base, client } => {
                 if let (Verb::RegistryDelete, Some(expected)) = (verb, digest) {
-                    let head = self.ask(base, client, Verb::RegistryHead, vm, tag).await;
+                    let head = self.ask(base, client, Verb::RegistryHead, vm, tag, term).await;
                     if let Some(instead) = held_by(head, expected) {
                         return instead;
                     }
                 }
-                self.ask(base, client, verb, vm, tag).await
+                self.ask(base, client, verb, vm, tag, term).await
             }
             Backend::Local(answer) => {
-                let answer = answer(verb, vm.to_owned(), tag.to_owned(), digest.map(str::to_owned));
-                self.gate(verb, answer).await
+                // Not begun before the gate lets it through.
+                let answer = async { answer(verb, vm.to_owned(), tag.to_owned(), digest.map(str::to_owned)).await };
+                self.gate(verb, answer, term).await
             }
         }
     }
 
-    async fn ask(&self, base: &Base, client: &HttpClient, verb: Verb, vm: &str, tag: &str) -> Outcome {
+    async fn ask(&self, base: &Base, client: &HttpClient, verb: Verb, vm: &str, tag: &str, term: Term<'_>) -> Outcome {
         match base.manifest(vm, tag) {
-            Some(url) => self.gate(verb, exchange(client, verb, url)).await,
+            Some(url) => self.gate(verb, exchange(client, verb, url), term).await,
             None => {
                 let words = format!("{vm}:{tag} is no reference that a registry could have");
                 Outcome::of(Class::Unsupported).saying(words)
@@ -114,13 +120,17 @@ impl Registry {
         }
     }
 
-    async fn gate(&self, verb: Verb, call: impl Future<Output = Reply>) -> Outcome {
+    async fn gate(&self, verb: Verb, call: impl Future<Output = Reply>, term: Term<'_>) -> Outcome {
         let reply = match self.limits.leave("snapshots").await {
-            Ok(permit) => {
-                let reply = tokio::time::timeout(self.deadline, call).await.unwrap_or(Reply::TimedOut);
-                permit.answered(&reply);
-                reply
-            }
+            Ok(permit) => match term(verb) {
+                Some(left) => {
+                    let deadline = self.deadline.min(left);
+                    let reply = tokio::time::timeout(deadline, call).await.unwrap_or(Reply::TimedOut);
+                    permit.answered(&reply);
+                    reply
+                }
+                None => Reply::Fenced,
+            },
             Err(left) => held_back(left),
         };
         classify(verb, &reply)
@@ -229,7 +239,10 @@ mod tests {
     async fn a_registry_that_hangs_is_given_up() {
         let hangs: Local = Arc::new(|_, _, _, _| Box::pin(std::future::pending()));
         let registry = Registry::local(hangs, Clock::starting_at(jiff::Timestamp::UNIX_EPOCH, 0));
-        let outcome = registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None).await;
+        let outcome =
+            registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None, &|_| Some(Duration::MAX)).await;
         assert_eq!(outcome.class, Class::Unknown);
+        let outcome = registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None, &|_| None).await;
+        assert_eq!(outcome.class, Class::Fenced);
     }
 }

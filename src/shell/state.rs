@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use crate::core::action::{Attempt, Subject};
-use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::observed::{Lease, Observed};
 use crate::core::control::bugs::Bugs;
 use crate::core::control::kinds::{Event, Kind};
 use crate::core::control::queue::{Priority, Queue, Rest, Spans, Stats};
@@ -73,9 +73,9 @@ impl State {
         self.lock().view.keep_objects();
     }
 
-    /// All that a decision about this set may depend on, now; and what a recorder writes of it, where there is one.
-    pub fn observe(&self, key: &Key) -> Option<(Observed, Option<Taken>)> {
-        let clocks = self.clock.clocks();
+    /// All that a decision about this set may depend on, now, under this right to write; and what a recorder writes of it, where there is one.
+    pub fn observe(&self, key: &Key, lease: Lease) -> Option<(Observed, Option<Taken>)> {
+        let clocks = self.clock.clocks(lease);
         let inner = self.lock();
         let seen = inner.view.observe(key, clocks)?;
         let taken = inner.view.take(&seen);

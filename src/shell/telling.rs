@@ -4,6 +4,7 @@ use super::Shell;
 use super::metrics::CONTROLLER;
 use crate::core::action::{Action, Attempt, Subject, Want};
 use crate::core::control::errors::{Counted, counting};
+use crate::core::control::election::Told;
 use crate::core::control::pass::Turn;
 use crate::core::control::wake::Key;
 use crate::core::decision::{Decision, Entry, Finding, Trouble};
@@ -16,6 +17,8 @@ use tracing::{debug, error, info};
 pub trait Witness: Send + Sync {
     /// Something happened in the pass over this object.
     fn hears(&self, key: &Key, heard: Heard<'_>);
+    /// Something happened to the lease.
+    fn hears_of_the_lease(&self, _told: &Told) {}
 }
 
 /// What happens in a pass, in this order.
@@ -53,6 +56,10 @@ pub enum Heard<'a> {
 pub trait Pace: Send + Sync {
     /// Comes back when the next pass may begin.
     fn next_pass(&self) -> BoxFuture<'_, ()>;
+    /// Comes back when the election may go on; `due` does when it has something to do.
+    fn next_election<'a>(&'a self, due: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
+        due
+    }
 }
 
 /// Tells whoever listens.

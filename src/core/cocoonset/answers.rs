@@ -3,6 +3,7 @@
 
 use super::observed::{Lease, Observed};
 use crate::core::action::{ActionKind, Attempt, Change, Live, Want};
+use crate::core::control::election::TAG_DELETE_TERM;
 use crate::core::decide::Gate;
 use crate::core::decision::Finding;
 use crate::core::memory::Record;
@@ -47,8 +48,6 @@ rules! {
     OBJECT_GONE = "answer/object-gone";
 }
 
-/// A lease shorter than this is too short for a tag delete, which has no precondition (decision R11).
-const TAG_DELETE_TERM: Duration = Duration::from_secs(5);
 /// So many times in a row, and people are told of what usually passes by itself.
 const LASTING: u32 = 4;
 /// After this long in a refusal that may pass by itself, it needs a person (decision R4).
