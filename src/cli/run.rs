@@ -5,6 +5,7 @@ use crate::shell::client::{self, Api};
 use crate::shell::clock::Clock;
 use crate::shell::options::{RunOptions, StartupError};
 use crate::shell::registry::Registry;
+use crate::shell::registry::credentials::Keyring;
 use crate::shell::{Exit, Stopper, logs, run_operator, shutdown};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use std::sync::Arc;
@@ -43,6 +44,10 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
     if let Some(notice) = base.notice() {
         warn!("{notice}");
     }
+    let keyring = Keyring::of_environment();
+    if let Some(notice) = keyring.notice(&base) {
+        warn!("{notice}");
+    }
     let clock = Clock::real();
     let config = config(options.kubeconfig.as_deref()).await?;
     let url = config.cluster_url.to_string();
@@ -55,7 +60,7 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
         reached = reachable(&client, &clock, &url, settings.http_timeout) => reached?,
     }
     info!(version = env!("CARGO_PKG_VERSION"), cluster = url, registry = %base, workers = settings.workers, "starting");
-    let registry = Registry::http(base, clock.clone())?;
+    let registry = Registry::http(base, clock.clone())?.with_keyring(keyring);
     run_operator(client, registry, settings, clock, shutdown).await
 }
 
