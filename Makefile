@@ -47,17 +47,21 @@ crds: setup ## Write crds/ from the Rust types
 	@out=crds && mkdir -p "$$out" && $(BIN) crds > "$$out/.all" && rm -f "$$out"/*_*.yaml && \
 	$(SPLIT) "$$out/.all" && rm "$$out/.all" && ls "$$out"
 
-docs: setup ## Write docs/rules.md from the rules, and which story shows which
+docs: setup ## Write docs/rules.md from the rules, which story shows which, and docs/graph.md
 	mkdir -p docs
 	$(BIN) rules --index tests/golden > src/cli/stories.txt.new
 	mv src/cli/stories.txt.new src/cli/stories.txt
 	$(BIN) rules --markdown > docs/rules.md.new
 	mv docs/rules.md.new docs/rules.md
+	$(BIN) graph --markdown > docs/graph.md.new
+	mv docs/graph.md.new docs/graph.md
 
-generated: setup ## Fail where crds/ or docs/rules.md is not what the code says
+generated: setup ## Fail where crds/, docs/rules.md or docs/graph.md is not what the code says
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && out="$$dir/crds" && mkdir "$$out" && \
 	$(BIN) crds > "$$dir/all" && $(SPLIT) "$$dir/all" && $(BIN) rules --markdown > "$$dir/rules.md" && \
-	{ diff -ru -x kustomization.yaml crds "$$out" && diff -u docs/rules.md "$$dir/rules.md" || \
+	$(BIN) graph --markdown > "$$dir/graph.md" && \
+	{ diff -ru -x kustomization.yaml crds "$$out" && diff -u docs/rules.md "$$dir/rules.md" && \
+	diff -u docs/graph.md "$$dir/graph.md" || \
 	  { echo "Generated files are stale: run make crds docs." >&2; exit 1; }; }
 
 bench: setup ## Time and count what a decision costs

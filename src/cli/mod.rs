@@ -3,6 +3,7 @@
 pub mod crds;
 pub mod explain;
 mod field;
+pub mod graph;
 mod memory;
 mod nearest;
 mod observation;
@@ -58,6 +59,8 @@ pub enum Command {
     Replay(replay::Args),
     /// List every rule of the core, or print one in full
     Rules(rules::Args),
+    /// Draw the phases of both custom resources and how they follow one another
+    Graph(graph::Args),
     /// Print the manifests of both custom resources
     Crds,
 }
@@ -73,6 +76,7 @@ pub fn dispatch(command: Command) -> Result<Report, Failure> {
         #[cfg(feature = "sim")]
         Command::Replay(args) => replay::run(&args),
         Command::Rules(args) => rules::run(&args),
+        Command::Graph(args) => graph::run(&args),
         Command::Crds => crds::run(),
     }
 }

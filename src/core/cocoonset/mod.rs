@@ -12,6 +12,7 @@ pub mod rebuild;
 pub mod rollout;
 pub mod seat;
 pub mod sitting;
+pub mod standing;
 pub mod status;
 
 pub use absorb_live::is_terminating;
