@@ -27,6 +27,9 @@ pub const DEADLINE: Duration = Duration::from_secs(10);
 /// A call may take this many times as long, with the token and the look that it needs.
 const REQUESTS: u32 = 3;
 
+/// How much of a leader's term has to be left for a delete, which has no precondition of its own (decision R11).
+const TERM_LEFT: Duration = Duration::from_secs(5);
+
 /// A registry in the same process: answers one whole call for a VM's tag. A delete that names a digest it carries out
 /// only under that digest.
 pub type Local = Arc<dyn Fn(Verb, String, String, Option<String>) -> BoxFuture<'static, Reply> + Send + Sync>;
@@ -78,9 +81,27 @@ impl Registry {
     /// create an empty package (registry.md 4). A HEAD that shows no such tag, another digest, or fails, is the delete's
     /// outcome: nothing was sent and so nothing happened; the next decision probes again.
     pub async fn carry_out(&self, verb: Verb, vm: &str, tag: &str, digest: Option<&str>) -> Outcome {
+        self.carry_out_within(None, verb, vm, tag, digest).await
+    }
+
+    /// The same for a leader whose term ends then: nothing waits longer, and a delete leaves only with five seconds of
+    /// it left after the look (decision R11).
+    pub async fn carry_out_within(
+        &self,
+        term: Option<Instant>,
+        verb: Verb,
+        vm: &str,
+        tag: &str,
+        digest: Option<&str>,
+    ) -> Outcome {
+        let whole = Instant::now() + self.deadline.saturating_mul(REQUESTS);
+        let until = term.map_or(whole, |term| whole.min(term));
+        let fenced = || term.is_some_and(|term| term.saturating_duration_since(Instant::now()) < TERM_LEFT);
+        if verb == Verb::RegistryDelete && fenced() {
+            return Said::of(verb, Reply::Fenced).outcome;
+        }
         match &self.backend {
             Backend::Http(remote) => {
-                let until = Instant::now() + self.deadline.saturating_mul(REQUESTS);
                 let access = if verb == Verb::RegistryDelete { Access::Delete } else { Access::Pull };
                 let mut asked = Asked { verb, vm, tag, access, deadline: self.deadline, until };
                 if verb == Verb::RegistryDelete {
@@ -88,13 +109,17 @@ impl Registry {
                     if let Some(instead) = held_by(self.look(remote, &mut asked).await, digest) {
                         return instead;
                     }
+                    if fenced() {
+                        return Said::of(verb, Reply::Fenced).outcome;
+                    }
                     asked.verb = verb;
                 }
                 self.look(remote, &mut asked).await
             }
             Backend::Local(answer) => {
                 let answer = answer(verb, vm.to_owned(), tag.to_owned(), digest.map(str::to_owned));
-                let answer = async { tokio::time::timeout(self.deadline, answer).await.unwrap_or(Reply::TimedOut) };
+                let until = until.min(Instant::now() + self.deadline);
+                let answer = async { tokio::time::timeout_at(until, answer).await.unwrap_or(Reply::TimedOut) };
                 let said = self.gate(async { Said::of(verb, answer.await) });
                 said.await.outcome
             }
@@ -183,6 +208,21 @@ mod tests {
         assert_eq!(after_head(head(403, None)), Some(Class::Denied));
         assert_eq!(after_head(head(429, None)), Some(Class::Throttled));
         assert_eq!(after_head(Reply::TimedOut), Some(Class::Unavailable));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_delete_leaves_only_with_enough_of_the_term_left() {
+        let answers: Local = Arc::new(|_, _, _, _| Box::pin(std::future::ready(head(202, None))));
+        let registry = Registry::local(answers, Clock::starting_at(jiff::Timestamp::UNIX_EPOCH, 0));
+        for (left, verb, class) in [
+            (4_999, Verb::RegistryDelete, Class::Fenced),
+            (5_000, Verb::RegistryDelete, Class::Absent),
+            (1, Verb::RegistryHead, Class::Present),
+        ] {
+            let term = Some(Instant::now() + Duration::from_millis(left));
+            let outcome = registry.carry_out_within(term, verb, "vk-a", "hibernate", None).await;
+            assert_eq!(outcome.class, class, "{left} ms");
+        }
     }
 
     #[tokio::test(start_paused = true)]

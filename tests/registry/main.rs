@@ -10,6 +10,7 @@ use cocoon_operator::core::outcome::{Answer, Class, Outcome};
 use cocoon_operator::core::wire::Verb;
 use cocoon_operator::shell::registry::Registry;
 use server::{Piece, Seen, Server, reply};
+use std::time::Duration;
 
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
@@ -102,4 +103,37 @@ async fn a_delete_that_is_not_to_be_had_is_told_as_such() {
         .await;
         assert_eq!(delete(&server.registry(), Some(ONE)).await.class, class, "{status} {code}");
     }
+}
+
+#[tokio::test]
+async fn a_look_that_takes_the_rest_of_the_term_is_followed_by_no_delete() {
+    let server = Server::new(|request| {
+        let mut pieces = vec![Piece::Pause(Duration::from_millis(100))];
+        pieces.extend(present(request));
+        pieces
+    })
+    .await;
+    let term = Some(tokio::time::Instant::now() + Duration::from_millis(5_050));
+    let registry = server.registry();
+    let outcome = registry.carry_out_within(term, Verb::RegistryDelete, "vk-a", "hibernate", Some(ONE)).await;
+    assert_eq!(outcome.class, Class::Fenced);
+    assert_eq!(server.told().len(), 1, "only the look: {:#?}", server.told());
+}
+
+/// Whoever gives out tokens belongs to the registry: its wish to be left in peace is kept as well.
+#[tokio::test]
+async fn a_registry_that_is_throttled_is_left_in_peace() {
+    let server = Server::new(|request| {
+        if request.target.starts_with("/token") {
+            return reply(429, &[("Retry-After", "30")], "");
+        }
+        let realm = format!("http://{}/token", request.header("host").expect("a host"));
+        reply(401, &[("WWW-Authenticate", &format!("Bearer realm=\"{realm}\""))], "")
+    })
+    .await;
+    let registry = server.registry();
+    let first = head(&registry).await;
+    assert_eq!((first.class, first.retry_after), (Class::Throttled, Some(Duration::from_secs(30))));
+    assert_eq!(head(&registry).await.class, Class::Throttled);
+    assert_eq!(server.told().len(), 2, "the second was not sent: {:#?}", server.told());
 }
