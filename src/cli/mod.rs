@@ -5,6 +5,7 @@ pub mod crds;
 pub mod dump;
 pub mod explain;
 mod field;
+pub mod graph;
 mod memory;
 mod metadata;
 mod nearest;
@@ -66,6 +67,8 @@ pub enum Command {
     Replay(replay::Args),
     /// List every rule of the core, or print one in full
     Rules(rules::Args),
+    /// Draw the phases of both custom resources and how they follow one another
+    Graph(graph::Args),
     /// Print the manifests of both custom resources
     Crds,
 }
@@ -83,6 +86,7 @@ pub fn dispatch(command: Command) -> Result<Report, Failure> {
         #[cfg(feature = "sim")]
         Command::Replay(args) => replay::run(&args),
         Command::Rules(args) => rules::run(&args),
+        Command::Graph(args) => graph::run(&args),
         Command::Crds => crds::run(),
     }
 }

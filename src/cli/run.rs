@@ -6,6 +6,7 @@ use crate::shell::client::{self, Api};
 use crate::shell::clock::Clock;
 use crate::shell::options::{RunOptions, StartupError};
 use crate::shell::registry::Registry;
+use crate::shell::registry::credentials::Keyring;
 use crate::shell::{Exit, Stopper, logs, run_operator, shutdown};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use std::sync::Arc;
@@ -46,6 +47,10 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
     if let Some(notice) = settings.election.as_ref().and_then(|election| election.notice()) {
         warn!("{notice}");
     }
+    let keyring = Keyring::of_environment();
+    if let Some(notice) = keyring.notice(&base) {
+        warn!("{notice}");
+    }
     let clock = Clock::real();
     let config = config(options.kubeconfig.as_deref()).await?;
     let url = config.cluster_url.to_string();
@@ -65,7 +70,7 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
         }
         None => info!("no leader is elected: no other replica may run"),
     }
-    let registry = Registry::http(base, clock.clone())?;
+    let registry = Registry::http(base, clock.clone())?.with_keyring(keyring);
     run_operator(client, registry, settings, clock, shutdown).await
 }
 

@@ -18,6 +18,7 @@ pub mod control;
 pub mod decide;
 pub mod decision;
 pub mod fact;
+pub mod graph;
 pub mod hibernation;
 pub mod memory;
 pub mod meta;

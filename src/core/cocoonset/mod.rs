@@ -14,6 +14,7 @@ pub mod recorded;
 pub mod rollout;
 pub mod seat;
 pub mod sitting;
+pub mod standing;
 pub mod status;
 pub mod tally;
 mod undone;

@@ -1,8 +1,8 @@
 //! Which VM names a set answers for, and where each is written down.
 
 use super::observed::{LivePod, Observed, SetFacts};
+use super::standing::is_kept;
 use crate::core::api::set_status::SetStatus;
-use crate::core::api::words::SetPhase;
 use crate::core::contract::keys;
 use crate::core::contract::names::{
     Role, VmName, agent_vm, canonical_slot, is_of_set, slot_of_vm, successor_vm, vm_of_pod, vm_prefix,
@@ -52,16 +52,7 @@ impl SetFacts {
             || (self.deleting.is_some() && self.claims() > 0 && self.status.had_vm(vm))
     }
     fn may_have_no_pods(&self) -> bool {
-        let phase = match &self.status.phase {
-            Some(
-                SetPhase::Suspending
-                | SetPhase::Suspended
-                | SetPhase::Waking
-                | SetPhase::Migrating
-                | SetPhase::Unknown(_),
-            ) => true,
-            Some(SetPhase::Pending | SetPhase::Running | SetPhase::Scaling | SetPhase::Failed) | None => false,
-        };
+        let phase = self.status.phase.as_ref().is_some_and(is_kept);
         phase || self.hint().is_some() || self.records().is_unreadable()
     }
     /// Whether the spec wants a pod of this name.

@@ -2,6 +2,7 @@
 
 use super::concerns::toolboxes;
 use super::observed::Observed;
+use super::standing::Standing;
 use super::{concerns::main_agent, seat::Seat};
 use crate::core::action::Change;
 use crate::core::api::condition::{self, Condition};
@@ -33,7 +34,7 @@ pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) 
         Report::Silent => return None,
         Report::Keep => kept(seen, troubles),
         Report::Phase(phase) => whole(seen, phase, troubles),
-        Report::Derived => whole(seen, derived(seen), troubles),
+        Report::Derived => whole(seen, Standing::of(seen).phase(), troubles),
     };
     let value = wanted.to_value();
     if reads_alike(&value, &seen.set.raw_status) {
@@ -165,24 +166,9 @@ impl Counts {
     }
 }
 
-/// CS-P4, and Failed where the main agent is at its end.
-pub fn derived(seen: &Observed) -> SetPhase {
-    match seen.main().filter(|main| !main.deleting) {
-        None => SetPhase::Pending,
-        Some(main) if main.is_terminal() => SetPhase::Failed,
-        // Its node agent goes on trying: a phase that came and went with each try would be an event each time.
-        Some(main) if !main.ready && is_failing(seen, main) => SetPhase::Failed,
-        Some(main) if !main.ready => SetPhase::Pending,
-        Some(_) if Counts::of(seen).complete() => SetPhase::Running,
-        Some(_) => SetPhase::Scaling,
-    }
-}
-
-/// It failed and was not Ready since. Of a pod that this process did not see from the start, the phase of the set says so
-/// itself: it would come and go with a restart of the operator otherwise.
-fn is_failing(seen: &Observed, pod: &PodFacts) -> bool {
-    let said = seen.set.status.phase == Some(SetPhase::Failed);
-    seen.memory.watched.get(pod.uid.as_str()).map_or(said, |watched| watched.failing)
+/// Whether every desired agent and toolbox is Ready.
+pub fn is_complete(seen: &Observed) -> bool {
+    Counts::of(seen).complete()
 }
 
 fn progressing(phase: &SetPhase, generation: i64) -> Condition {

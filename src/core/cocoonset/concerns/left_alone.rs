@@ -3,6 +3,7 @@
 use super::oddities;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::standing::is_kept;
 use crate::core::contract::keys;
 use crate::core::contract::lifecycle::State;
 use crate::core::decision::{Finding, Report, Verdict};
@@ -37,12 +38,8 @@ fn reason(seen: &Observed) -> Option<String> {
     if set.spec.suspend {
         return Some("spec.suspend is true".to_owned());
     }
-    match &set.status.phase {
-        Some(phase @ (SetPhase::Suspending | SetPhase::Suspended | SetPhase::Waking | SetPhase::Migrating)) => {
-            return Some(format!("status.phase is {phase}"));
-        }
-        Some(SetPhase::Unknown(phase)) => return Some(format!("status.phase is {phase}")),
-        Some(SetPhase::Pending | SetPhase::Running | SetPhase::Scaling | SetPhase::Failed) | None => {}
+    if let Some(phase) = set.status.phase.as_ref().filter(|phase| is_kept(phase)) {
+        return Some(format!("status.phase is {phase}"));
     }
     if let Some(pod) = seen.pods.values().find(|pod| pod.hibernate) {
         return Some(format!("{} is marked to hibernate", pod.name));
