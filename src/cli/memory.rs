@@ -20,7 +20,7 @@ pub(super) struct Kept {
     pub memory: Memory,
 }
 
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "uid",
     "unseen",
     "attempts",
@@ -31,6 +31,7 @@ const FIELDS: [&str; 12] = [
     "watched",
     "foreign",
     "found",
+    "kept",
     "nodeNamesPruned",
     "error",
 ];
@@ -69,6 +70,9 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
     }
     for (vm, age) in map(at, "found", "ages in seconds by VM name")? {
         memory.found.insert(vm.to_owned(), OLDEST.saturating_sub(age.seconds()?));
+    }
+    for (vm, age) in map(at, "kept", "ages in seconds by VM name")? {
+        memory.kept.insert(vm.to_owned(), OLDEST.saturating_sub(age.seconds()?));
     }
     memory.node_names_pruned = flag(at, "nodeNamesPruned")?;
     if let Some(error) = at.get("error") {
