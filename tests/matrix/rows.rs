@@ -84,7 +84,7 @@ pub const ROWS: &[Row] = &[
     row(&rebuild::DEAD_LETTER, PatchObject, failed_too_often),
     row(&rebuild::RECOVERED, PatchPod, given_up_and_up),
     row(&rebuild::FORGIVE, PatchObject, rebuilt_long_ago),
-    row(&recorded::LOOK_FOR_POD, ReadLive, many_on_record),
+    row(&recorded::LOOK_FOR_PODS, ReadLive, many_on_record),
     row(&recorded::ASK_TAGS, ProbeSnapshot, many_on_record),
     row(&recorded::FORGET, PatchObject, many_on_record),
     of("a-minute-later", &namespace::LOOK, ReadLive, empty_and_refused),
