@@ -161,7 +161,11 @@ fn next_look() -> Finding {
 }
 
 fn is_open(seen: &Observed, want: &Want) -> bool {
-    answers::gate(seen, want) == Gate::Open
+    match answers::gate(seen, want) {
+        Gate::Open => true,
+        // Another look is all that it takes.
+        Gate::Held(held) => held.rule == answers::LOOK_AGAIN.id(),
+    }
 }
 
 /// First whether its pod is there, then for its tags.
