@@ -76,7 +76,7 @@ fn names_with_a_tag_or_a_pod_stay_and_are_not_asked_about_at_every_turn() {
     let tagged: Vec<String> = old(40);
     stage.world.tags.extend(tagged.iter().map(|vm| (format!("{vm}:hibernate"), "sha256:8".to_owned())));
     record(&mut stage, &tagged);
-    stage.drive(Duration::from_secs(60), &mut plainly);
+    stage.drive(Duration::from_secs(3000), &mut plainly);
     let asked = count(&stage, ActionKind::ProbeSnapshot);
     for _ in 0..5 {
         stage.world.edit(|set| set["metadata"]["labels"] = json!({}));
@@ -85,7 +85,7 @@ fn names_with_a_tag_or_a_pod_stay_and_are_not_asked_about_at_every_turn() {
     assert_eq!(recorded(&stage).len(), 40);
     assert_eq!(count(&stage, ActionKind::ProbeSnapshot), asked, "the tags were just seen");
     stage.world.tags.clear();
-    stage.drive(Duration::from_secs(3700), &mut plainly);
+    stage.drive(Duration::from_secs(7200), &mut plainly);
     stage.world.edit(|set| set["metadata"]["annotations"]["cocoonset.cocoonstack.io/nudge"] = json!("x"));
     stage.drive(Duration::from_secs(60), &mut plainly);
     let left = recorded(&stage).len();

@@ -17,6 +17,7 @@ use crate::shell::clock::Clock;
 use crate::shell::options::StartupError;
 use crate::shell::reference::Base;
 use crate::shell::registry::Registry;
+use crate::shell::registry::credentials::Keyring;
 use jiff::Timestamp;
 use reading::{Cluster, Reach};
 use serde_json::{Map, Value, json};
@@ -98,7 +99,7 @@ async fn dump(args: &Args, wanted: &Wanted) -> Result<Report, Failure> {
     let registry = match args.oci_registry.as_deref().filter(|base| !base.trim().is_empty()) {
         Some(base) => {
             let base = Base::parse(base, None).map_err(failed)?;
-            Some(Registry::http(base, Clock::real()).map_err(failed)?)
+            Some(Registry::http(base, Clock::real()).map_err(failed)?.with_keyring(Keyring::of_environment()))
         }
         None => None,
     };

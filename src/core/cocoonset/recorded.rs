@@ -19,7 +19,7 @@ use std::time::Duration;
 rules! {
     /// Ask the API server whether a pod of a recorded name is left, whatever its labels, before the registry is asked for
     /// its tags: while there is one, its node agent may push another.  (D-31, R8, R26)
-    LOOK_FOR_POD = "names/look-for-pod";
+    LOOK_FOR_PODS = "names/look-for-pods";
     /// Ask the registry whether a tag of a recorded name is left, once many are recorded that nothing speaks of any more.
     /// (D-31, R7)
     ASK_TAGS = "names/ask-tags";
@@ -30,8 +30,8 @@ rules! {
 
 /// So many names that nothing speaks of any more are left alone: asking costs more than they do.
 const FEW: usize = 32;
-/// So many are asked about in one pass.
-const AT_ONCE: usize = 16;
+/// Between two that are asked about where nothing else happens, or where the last had tags.
+const PAUSE: Duration = Duration::from_secs(60);
 /// A name whose tags were found is asked about again after this long.
 const ASKED_AGAIN: Duration = Duration::from_secs(3600);
 /// The most that the record may hold; the API server bears 256 KiB over all of an object's annotations.
@@ -85,25 +85,32 @@ fn is_refused(seen: &Observed) -> bool {
     effect == Some(Effect::Refused) || effect == Some(Effect::Happened)
 }
 
-/// Where many names are recorded that nothing speaks of any more: those that are settled go, after the questions.
+/// Where many names are recorded that nothing speaks of any more: those that are settled go, after the questions. Nothing
+/// is asked that the write would have to be asked for again, and nothing that may not be asked at the moment: there is no
+/// hurry.
 pub fn settle(seen: &Observed) -> Vec<Finding> {
     let idle = idle(seen);
     if idle.len() <= FEW {
         return Vec::new();
     }
-    let is_gone = |tag: &str, vm: &str| seen.snapshot(vm, tag).known() == Some(&None);
-    let is_settled = |vm: &&str| {
-        let no_pod = pod_of(seen, vm).is_some_and(|pod| is_known_gone(seen, pod));
-        no_pod && is_gone(keys::TAG_HIBERNATE, vm) && is_gone(keys::TAG_LATEST, vm)
-    };
-    let due = idle.into_iter().filter(|vm| !found_lately(seen, vm)).take(AT_ONCE);
-    let (settled, open): (Vec<&str>, Vec<&str>) = due.partition(is_settled);
-    let questions: Vec<Finding> = open.iter().filter_map(|vm| next_question(seen, vm)).collect();
-    if !questions.is_empty() || settled.is_empty() {
-        return questions;
+    if !is_open(seen, &Want::Change(write(seen, &seen.set.recorded.names))) {
+        return vec![next_look()];
+    }
+    // One in a pass: the refusal of its tags may be that of all.
+    let is_asked = |vm: &str| seen.snapshot(vm, keys::TAG_HIBERNATE) != &Fact::Unasked;
+    let may_be_free = |vm: &str| seen.live.pods.known().is_none() || has_no_pod(seen, vm);
+    let mut due = idle.iter().copied().filter(|vm| !is_asked(vm) && !found_lately(seen, vm) && may_be_free(vm));
+    let due = due.next();
+    let is_turn = !is_paced(seen) && !seen.set.recorded_names().any(is_asked);
+    let open: Vec<Finding> = due.filter(|_| is_turn).and_then(|vm| questions(seen, vm)).into_iter().collect();
+    let is_gone = |vm: &str, tag: &str| seen.snapshot(vm, tag).known() == Some(&None);
+    let is_settled = |vm: &str| is_gone(vm, keys::TAG_HIBERNATE) && is_gone(vm, keys::TAG_LATEST);
+    let settled: BTreeSet<&str> = idle.into_iter().filter(|vm| is_settled(vm) && has_no_pod(seen, vm)).collect();
+    if !open.is_empty() || settled.is_empty() {
+        return if open.is_empty() { due.map(|_| next_look()).into_iter().collect() } else { open };
     }
     let because = format!("neither pod nor tag is left of {}", many(settled.len(), "recorded name", "recorded names"));
-    let kept = seen.set.recorded.names.iter().filter(|name| !settled.contains(&name.as_str()));
+    let kept = seen.set.recorded.names.iter().filter(|name| !settled.contains(name.as_str()));
     vec![Finding::of(&FORGET, because).change(write(seen, &kept.cloned().collect()))]
 }
 
@@ -133,29 +140,44 @@ fn pod_of<'a>(seen: &Observed, vm: &'a str) -> Option<&'a str> {
     pod.starts_with(&format!("{}-", seen.set.name)).then_some(pod)
 }
 
-fn is_known_gone(seen: &Observed, pod: &str) -> bool {
-    seen.live.pod.get(pod).and_then(Fact::known) == Some(&None)
+/// A list of this pass shows no pod under which this VM was.
+fn has_no_pod(seen: &Observed, vm: &str) -> bool {
+    let live = seen.live.pods.known();
+    live.zip(pod_of(seen, vm)).is_some_and(|(pods, pod)| pods.iter().all(|live| live.name != pod))
 }
 
 fn found_lately(seen: &Observed, vm: &str) -> bool {
     seen.memory.kept.get(vm).is_some_and(|at| seen.mono.saturating_sub(*at) < ASKED_AGAIN)
 }
 
-/// First the pod, then its tags; nothing that may not be asked at the moment: there is no hurry.
-fn next_question(seen: &Observed, vm: &str) -> Option<Finding> {
-    let pod = pod_of(seen, vm)?;
-    let (rule, questions) = if is_known_gone(seen, pod) {
-        let probe = |tag: &str| Question::ProbeSnapshot { vm: vm.to_owned(), tag: tag.to_owned() };
-        let tags = [keys::TAG_HIBERNATE, keys::TAG_LATEST];
-        let unasked = tags.iter().filter(|tag| *seen.snapshot(vm, tag) == Fact::Unasked);
-        (&ASK_TAGS, unasked.map(|tag| probe(tag)).collect::<Vec<_>>())
-    } else if seen.live.pod.contains_key(pod) {
-        (&LOOK_FOR_POD, Vec::new())
-    } else {
-        (&LOOK_FOR_POD, vec![Question::ReadLive(Live::Pod(pod.to_owned()))])
+/// The last that was asked about had tags, or a pod: there is no hurry with the next.
+fn is_paced(seen: &Observed) -> bool {
+    let last = seen.memory.kept.values().max();
+    last.is_some_and(|at| seen.mono.saturating_sub(*at) < PAUSE)
+}
+
+fn next_look() -> Finding {
+    Finding::of(&ASK_TAGS, "many names are recorded").wait("the next look at recorded names", Some(PAUSE))
+}
+
+fn is_open(seen: &Observed, want: &Want) -> bool {
+    match answers::gate(seen, want) {
+        Gate::Open => true,
+        // Another look is all that it takes.
+        Gate::Held(held) => held.rule == answers::LOOK_AGAIN.id(),
+    }
+}
+
+/// First whether its pod is there, then for its tags.
+fn questions(seen: &Observed, vm: &str) -> Option<Finding> {
+    let probe = |tag: &str| Question::ProbeSnapshot { vm: vm.to_owned(), tag: tag.to_owned() };
+    let (rule, questions) = match &seen.live.pods {
+        Fact::Unasked => (&LOOK_FOR_PODS, vec![Question::ReadLive(Live::Pods)]),
+        Fact::Unavailable(_) => return None,
+        Fact::Known(_) if !has_no_pod(seen, vm) => return None,
+        Fact::Known(_) => (&ASK_TAGS, vec![probe(keys::TAG_HIBERNATE), probe(keys::TAG_LATEST)]),
     };
-    let open = questions.into_iter().filter(|it| answers::gate(seen, &Want::Ask(it.clone())) == Gate::Open);
+    let is_open = questions.iter().all(|question| is_open(seen, &Want::Ask(question.clone())));
     let finding = Finding::of(rule, format!("{vm} is recorded, and nothing speaks of it"));
-    let finding = open.fold(finding, Finding::ask);
-    (!finding.wants.is_empty()).then_some(finding)
+    is_open.then(|| questions.into_iter().fold(finding, Finding::ask))
 }
