@@ -20,7 +20,7 @@ pub(super) struct Kept {
     pub memory: Memory,
 }
 
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "uid",
     "unseen",
     "attempts",

@@ -1,8 +1,8 @@
 //! Flags and environment of the operator, parsed once. A flag wins over the environment; an empty variable counts as
 //! unset; a number that is not one is refused (decision R29).
 
-use super::recorder::RecordTo;
 pub use super::election_options::{ElectionOptions, ElectionSettings};
+use super::recorder::RecordTo;
 use super::reference::Base;
 use clap::{ArgAction, Args};
 use std::time::Duration;

@@ -216,7 +216,8 @@ mod tests {
     async fn a_registry_that_hangs_is_given_up() {
         let hangs: Local = Arc::new(|_, _, _, _| Box::pin(std::future::pending()));
         let registry = Registry::local(hangs, Clock::starting_at(jiff::Timestamp::UNIX_EPOCH, 0));
-        let outcome = registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None, &|_| Some(Duration::MAX)).await;
+        let outcome =
+            registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None, &|_| Some(Duration::MAX)).await;
         assert_eq!(outcome.class, Class::Unknown);
     }
 }

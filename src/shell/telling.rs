@@ -3,8 +3,8 @@
 use super::Shell;
 use super::metrics::CONTROLLER;
 use crate::core::action::{Action, Attempt, Subject, Want};
-use crate::core::control::errors::{Counted, counting};
 use crate::core::control::election::Told;
+use crate::core::control::errors::{Counted, counting};
 use crate::core::control::pass::Turn;
 use crate::core::control::wake::Key;
 use crate::core::decision::{Decision, Entry, Finding, Trouble};
