@@ -201,7 +201,7 @@ impl Store {
             "" => {}
             "status" if call.resource().status => {}
             "scale" => return self.read_scale(call),
-            _ => return Err(no_such_path()),
+            _ => return Err(status_error::no_such_subresource(call.resource(), &call.target.name)),
         }
         let Some(object) = self.objects.get(&call.key()) else {
             return Err(status_error::not_found(call.resource(), &call.target.name));

@@ -4,7 +4,7 @@ use super::objects::{meta, set_meta};
 use super::path::Call;
 use super::reply::{ReplyBody, StoreReply};
 use super::resource::ScalePaths;
-use super::status_error::{Answer, FieldError, Refused, bad_request, invalid_scale, no_such_path, status};
+use super::status_error::{Answer, FieldError, Refused, bad_request, invalid_scale, no_such_subresource, status};
 use super::update::Origin;
 use super::{Store, Value, patch};
 use serde_json::json;
@@ -56,9 +56,10 @@ impl Store {
     }
 }
 
-/// Where this resource keeps its numbers; 404 where it is not scaled. The real server says it of the object.
+/// Where this resource keeps its numbers; 404 where it is not scaled.
 fn paths(call: &Call<'_>) -> Result<ScalePaths, Refused> {
-    call.resource().scale.clone().ok_or_else(no_such_path)
+    let none = || no_such_subresource(call.resource(), &call.target.name);
+    call.resource().scale.clone().ok_or_else(none)
 }
 
 fn steps(path: &str) -> impl Iterator<Item = &str> {

@@ -265,6 +265,14 @@ pub fn no_such_path() -> Refused {
     Refused(Box::new(StoreReply::text(404, "404 page not found\n")))
 }
 
+/// 404 for a subresource that the resource does not have: of a custom resource it is said that the object is not there.
+pub fn no_such_subresource(resource: &Resource, name: &str) -> Refused {
+    if resource.is_custom() {
+        return not_found(resource, name);
+    }
+    status(404, "NotFound", "the server could not find the requested resource", Some(json!({})))
+}
+
 /// 405.
 pub fn method_not_allowed() -> Refused {
     status(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", Some(json!({})))
