@@ -108,6 +108,18 @@ impl Store {
         })
     }
 
+    /// 404: built-in groups say it in a Status, everybody else in plain text.
+    fn nowhere(&self, path: &str) -> status_error::Refused {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let (group, version) = match parts.as_slice() {
+            ["api", version, ..] => ("", *version),
+            ["apis", group, version, ..] => (*group, *version),
+            _ => return no_such_path(),
+        };
+        let here = |kind: &Arc<Resource>| kind.group == group && kind.version == version && !kind.is_custom();
+        if self.resources.values().any(here) { status_error::no_such_resource() } else { no_such_path() }
+    }
+
     /// The resource whose objects are at this path.
     pub fn resource_at(&self, path: &str) -> Option<Arc<Resource>> {
         self.resolve(path).map(|target| target.resource)
@@ -146,7 +158,7 @@ impl Store {
 
     /// The request with what it is about, once it has passed authentication, flow control and authorization.
     pub(super) fn admit<'a>(&mut self, user: &'a str, request: &'a Request) -> Result<Call<'a>, status_error::Refused> {
-        let target = self.resolve(&request.path).ok_or_else(no_such_path)?;
+        let target = self.resolve(&request.path).ok_or_else(|| self.nowhere(&request.path))?;
         let verb = verb(request, !target.name.is_empty());
         let call = Call { user, request, target, verb };
         admission::rules::at_the_door(self, &call)?;

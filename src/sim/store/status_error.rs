@@ -269,6 +269,11 @@ pub fn no_such_subresource(resource: &Resource, name: &str) -> Refused {
     if resource.is_custom() {
         return not_found(resource, name);
     }
+    no_such_resource()
+}
+
+/// 404 of a built-in group that has no such resource.
+pub fn no_such_resource() -> Refused {
     status(404, "NotFound", "the server could not find the requested resource", Some(json!({})))
 }
 
