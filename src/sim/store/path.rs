@@ -111,13 +111,12 @@ impl Store {
     /// 404: built-in groups say it in a Status, everybody else in plain text.
     fn nowhere(&self, path: &str) -> status_error::Refused {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        let (group, version) = match parts.as_slice() {
-            ["api", version, ..] => ("", *version),
-            ["apis", group, version, ..] => (*group, *version),
-            _ => return no_such_path(),
+        let built_in = match parts.as_slice() {
+            ["api", _, ..] => true,
+            ["apis", group, _, ..] => self.resources.values().any(|kind| kind.group == *group && !kind.is_custom()),
+            _ => false,
         };
-        let here = |kind: &Arc<Resource>| kind.group == group && kind.version == version && !kind.is_custom();
-        if self.resources.values().any(here) { status_error::no_such_resource() } else { no_such_path() }
+        if built_in { status_error::no_such_resource() } else { no_such_path() }
     }
 
     /// The resource whose objects are at this path.
