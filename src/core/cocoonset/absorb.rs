@@ -105,6 +105,9 @@ fn probe(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
         Fact::Known(_) => drop(seen.memory.found.remove(vm)),
         Fact::Unasked | Fact::Unavailable(_) => {}
     }
+    if matches!(fact, Fact::Known(Some(_))) && seen.set.records_name(vm) {
+        seen.memory.kept.insert(vm.to_owned(), seen.mono);
+    }
     seen.snapshots.insert((vm.to_owned(), tag.to_owned()), Snapshot { fact, fresh: true });
     note(seen, attempt, outcome);
 }

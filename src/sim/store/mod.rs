@@ -60,6 +60,8 @@ pub struct Settings {
     pub log_capacity: usize,
     /// What mutating admission merges into every pod that is created, as a strategic merge patch; null for nothing.
     pub admission_adds: Value,
+    /// Annotations that mutating admission takes off whatever is patched, by key.
+    pub admission_strips: Vec<String>,
 }
 
 impl Default for Settings {
@@ -69,6 +71,7 @@ impl Default for Settings {
             service_accounts: true,
             log_capacity: 20_000,
             admission_adds: Value::Null,
+            admission_strips: Vec::new(),
         }
     }
 }

@@ -17,6 +17,9 @@ impl Store {
         events::shown(&call.resource().qualified(), &mut shown);
         let mut proposed = patched(call, &shown)?;
         events::stored(call.resource(), &mut proposed);
+        if let Some(annotations) = proposed.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|key, _| !self.settings().admission_strips.contains(key));
+        }
         self.finish_update(call, &current, proposed, Origin::Patch)
     }
 }
