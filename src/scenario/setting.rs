@@ -3,6 +3,7 @@
 use super::given::{Given, NodeGiven, PodGiven, SetGiven};
 use super::pods_given;
 use super::realm::Realm;
+use super::requests::OPERATOR_NAMESPACE;
 use crate::core::contract::keys;
 use crate::core::control::kinds::Kind;
 use crate::core::control::wake::Key;
@@ -93,6 +94,9 @@ pub fn world(given: &Given) -> Result<World, String> {
 pub fn set_up(world: &mut impl Realm, given: &Given) -> Result<(), String> {
     world.set_up(&given.settings)?;
     world.add_namespace(&given.namespace);
+    if given.settings.leader_election && given.settings.operator_namespace {
+        world.add_namespace(OPERATOR_NAMESPACE);
+    }
     match &given.nodes {
         None => NODES.iter().for_each(|name| add_node(world, name, &NodeGiven::default())),
         Some(nodes) => nodes.iter().for_each(|(name, node)| add_node(world, name, node)),

@@ -13,6 +13,7 @@ use super::process::{Process, Terms};
 use super::script::Script;
 use super::setting;
 use super::stage::{OperatorEvent, QUIET, Stage};
+use super::standing;
 use super::steps::Step;
 use crate::core::control::kinds::Kind;
 use crate::core::meta;
@@ -66,6 +67,10 @@ pub struct Live {
     refused: Vec<Kind>,
     starts_at: Option<Duration>,
     down_for: Duration,
+    /// Operators elect a leader.
+    elects: bool,
+    /// Operators started so far.
+    processes: u32,
     /// Settling ends after this long, whether it is settled or not.
     longest: Duration,
     happenings: Vec<Happening>,
@@ -101,6 +106,8 @@ impl Live {
             refused: setting::refused_kinds(&script.given),
             starts_at: None,
             down_for: Duration::ZERO,
+            elects: script.given.settings.leader_election,
+            processes: 0,
             longest: expected.saturating_add(LONGER),
             happenings: Vec::new(),
             servers: Mutex::default(),
@@ -110,7 +117,9 @@ impl Live {
         Ok(live)
     }
 
-    fn start(&self, name: &str) -> Process {
+    fn start(&mut self, name: &str) -> Process {
+        self.processes = self.processes.saturating_add(1);
+        let election = self.elects.then(|| standing::settings(name, self.processes));
         let _within = self.ground.handle.enter();
         // A watch that a story holds still stays so: its silence is not to be noticed within the story.
         let watch_timeout = Duration::from_secs(3_600);
@@ -120,7 +129,7 @@ impl Live {
             refused: &self.refused,
             origin: self.origin,
             now: Timestamp::now(),
-            settings: Settings { http_timeout: DEADLINE, watch_timeout, ..Settings::default() },
+            settings: Settings { http_timeout: DEADLINE, watch_timeout, election, ..Settings::default() },
             registry: &|answer, clock| self.registry(answer, clock),
             pace: None,
         })
@@ -151,7 +160,8 @@ impl Live {
         let now = self.now();
         if self.starts_at.is_some_and(|at| at <= now) {
             self.starts_at = None;
-            self.first = Some(self.start(""));
+            let operator = self.start("");
+            self.first = Some(operator);
             self.happenings.push(Happening::Note { at: now, text: "the operator starts".to_owned() });
             self.shared.touch();
         }
@@ -161,6 +171,7 @@ impl Live {
     fn hear(&mut self) {
         let stories: Vec<_> = self.operators().flat_map(Process::take).collect();
         let mut heard: Vec<Happening> = stories.into_iter().map(|story| Happening::Pass(Box::new(story))).collect();
+        heard.extend(self.operators().flat_map(Process::take_told));
         heard.extend(self.cluster.take_told().into_iter().map(|told| {
             let text = told.text.strip_prefix(&format!("{} ", told.actor)).unwrap_or(&told.text).to_owned();
             Happening::World { at: realm::since(self.start, told.at), actor: told.actor, text }
@@ -177,7 +188,8 @@ impl Live {
         let operator = if second { self.second.take() } else { self.first.take() };
         if let Some(operator) = operator {
             self.happenings.extend(operator.take().into_iter().map(|story| Happening::Pass(Box::new(story))));
-            self.ground.handle.block_on(operator.stop());
+            let told = self.ground.handle.block_on(operator.stop());
+            self.happenings.extend(told);
         }
     }
 
@@ -198,9 +210,20 @@ impl Stage for Live {
     fn operator(&mut self, event: OperatorEvent) {
         self.shared.touch();
         match event {
-            OperatorEvent::Start => self.first = Some(self.start("")),
+            OperatorEvent::Start => {
+                let operator = self.start("");
+                self.first = Some(operator);
+            }
             OperatorEvent::Stop => self.stop(false),
-            OperatorEvent::Second(true) => self.second = Some(self.start("second")),
+            OperatorEvent::Kill => {
+                self.hear();
+                self.first = None;
+            }
+            OperatorEvent::CutOff(on) => self.first.iter().for_each(|operator| operator.cut_off(on)),
+            OperatorEvent::Second(true) => {
+                let operator = self.start("second");
+                self.second = Some(operator);
+            }
             OperatorEvent::Second(false) => self.stop(true),
             OperatorEvent::DieAfter(calls, down) => {
                 self.down_for = down;
@@ -228,6 +251,12 @@ impl Stage for Live {
         self.operators().filter_map(Process::next_due).chain(nodes).chain(self.starts_at).min()
     }
 
+    fn next_work(&mut self) -> Option<Duration> {
+        let now = self.now();
+        let nodes = self.cluster.next_due().map(|due| now.saturating_add(due));
+        self.operators().filter_map(Process::next_work).chain(nodes).chain(self.starts_at).min()
+    }
+
     fn run_until(&mut self, at: Duration) {
         loop {
             let left = at.saturating_sub(self.now());
@@ -250,7 +279,7 @@ impl Stage for Live {
             if self.still_for() < wanted {
                 continue;
             }
-            match self.next_due() {
+            match self.next_work() {
                 Some(due) if due <= now.saturating_add(QUIET) => self.run_until(due.min(end)),
                 Some(_) | None => return,
             }

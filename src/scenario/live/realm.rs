@@ -290,7 +290,8 @@ impl Realm for Cluster {
     }
 
     fn set_up(&mut self, given: &SettingsGiven) -> Result<(), String> {
-        if given.older_crd || !given.ordered_namespace_deletion || !given.admission_adds.is_null() {
+        let kinds = given.older_crd || given.loose_crd || !given.ordered_namespace_deletion;
+        if kinds || !given.admission_adds.is_null() || !given.admission_strips.is_empty() {
             return Err("one control plane serves all stories: it cannot be set up otherwise for one".to_owned());
         }
         Ok(())
