@@ -9,6 +9,7 @@
 
 pub mod action;
 mod action_json;
+pub mod announcement;
 pub mod api;
 pub mod call;
 pub mod classify;

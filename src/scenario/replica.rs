@@ -7,6 +7,7 @@ use crate::core::action::{Action, Attempt, Subject};
 use crate::core::call::{Call, call};
 use crate::core::classify::classify;
 use crate::core::cocoonset::observed::{Lease, Observed};
+use crate::core::control::announcer::{Announcer, Moment, Sending};
 use crate::core::control::bugs::Bugs;
 use crate::core::control::errors;
 use crate::core::control::flow::Leave;
@@ -41,6 +42,7 @@ pub struct Replica {
     watches: BTreeMap<Kind, Watching>,
     refused: Vec<Kind>,
     gates: Gates,
+    announcer: Announcer,
     bugs: Bugs,
     started: Duration,
 }
@@ -68,6 +70,7 @@ impl Replica {
             watches: BTreeMap::new(),
             refused: refused.to_vec(),
             gates: Gates::default(),
+            announcer: Announcer::new(name),
             bugs: Bugs::default(),
             started: now,
         }
@@ -202,16 +205,27 @@ impl Replica {
         now: Duration,
     ) -> (Vec<Outcome>, bool, Duration) {
         let (mut outcomes, mut waited) = (Vec::new(), Duration::ZERO);
+        let moment = Moment { now: self.wall(world.now()), mono: now };
         let calls = wave.iter().map(|action| {
-            let call = call(subject, action)?;
+            let (call, sending) = match call(subject, action) {
+                Some(call) => (call, None),
+                None => match self.announcer.speak(subject, action, moment) {
+                    Some(Ok(sending)) => (sending.call.clone(), Some(sending)),
+                    Some(Err(instead)) => return Err(instead),
+                    None => return Err(Outcome::of(Class::Done)),
+                },
+            };
             let leave = self.gates.leave(&call, now);
-            Some((call, leave))
+            Ok((call, leave, sending))
         });
-        let calls: Vec<Option<(Call, Leave)>> = calls.collect();
+        let calls: Vec<Result<(Call, Leave, Option<Sending>), Outcome>> = calls.collect();
         for (action, call) in wave.iter().zip(calls) {
-            let Some((call, leave)) = call else {
-                outcomes.push(Outcome::of(Class::Done));
-                continue;
+            let (call, leave, sending) = match call {
+                Ok(call) => call,
+                Err(instead) => {
+                    outcomes.push(instead);
+                    continue;
+                }
             };
             let held_back = self.gates.holds_back(&call, leave, now);
             let sent = held_back.is_none();
@@ -228,6 +242,9 @@ impl Replica {
             let outcome = classify(call.verb(), &reply);
             if let Some(attempt) = Attempt::of(&action.want) {
                 self.view.answered(subject, &attempt, &outcome);
+            }
+            if let Some(sending) = sending {
+                self.announcer.answered(sending, &outcome, now);
             }
             outcomes.push(outcome);
             self.dies_after = self.dies_after.map(|left| left.saturating_sub(u32::from(sent)));

@@ -21,6 +21,7 @@ pub mod workers;
 
 pub use shutdown::{Shutdown, Stopper, shutdown};
 
+use crate::core::control::announcer::Announcer;
 use crate::core::control::kinds::Kind;
 use client::Api;
 use clock::Clock;
@@ -30,8 +31,8 @@ use metrics::Metrics;
 use options::{Settings, StartupError};
 use registry::Registry;
 use state::State;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use telling::{Pace, Witness};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -73,6 +74,7 @@ pub struct Shell {
     pub witness: Option<Arc<dyn Witness>>,
     /// Whoever says when the next pass may begin; without, at once.
     pub pace: Option<Arc<dyn Pace>>,
+    announcer: Mutex<Announcer>,
     stopping: AtomicBool,
 }
 
@@ -87,6 +89,7 @@ impl Shell {
             health: Health::new(clock.clone(), settings.watch_timeout),
             metrics,
             clock,
+            announcer: Mutex::new(Announcer::new(&settings.instance)),
             settings,
             witness: None,
             pace: None,
@@ -106,6 +109,11 @@ impl Shell {
     pub fn with_pace(mut self, pace: Arc<dyn Pace>) -> Self {
         self.pace = Some(pace);
         self
+    }
+
+    /// Who makes events of what is announced.
+    pub fn announcer(&self) -> MutexGuard<'_, Announcer> {
+        self.announcer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why it is not ready; nothing where it is.

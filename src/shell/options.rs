@@ -190,6 +190,8 @@ pub struct Settings {
     pub metrics: Option<Address>,
     /// Where the probes are served.
     pub probes: Option<Address>,
+    /// Who this process is, in events: the pod's name; nothing for the operator's.
+    pub instance: String,
 }
 
 impl Default for Settings {
@@ -202,6 +204,7 @@ impl Default for Settings {
             shutdown_timeout: Duration::from_secs(20),
             metrics: None,
             probes: None,
+            instance: String::new(),
         }
     }
 }
@@ -216,6 +219,7 @@ impl RunOptions {
             shutdown_timeout: self.shutdown_timeout,
             metrics: address("--metrics-bind-address", &self.metrics_bind_address, 8080)?,
             probes: address("--health-probe-bind-address", &self.health_probe_bind_address, 8081)?,
+            instance: instance(),
         })
     }
 
@@ -229,6 +233,12 @@ impl RunOptions {
     pub fn no_election(&self) -> Result<(), StartupError> {
         if self.leader_elect.0.unwrap_or(true) { Err(StartupError::LeaderElection) } else { Ok(()) }
     }
+}
+
+/// The pod's name: as the deployment states it, else as its host is called.
+fn instance() -> String {
+    let named = ["POD_NAME", "HOSTNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+    named.map(|name| name.trim().to_owned()).find(|name| !name.is_empty()).unwrap_or_default()
 }
 
 /// An address as a flag gives it; nothing for `0`, this port of every interface for nothing.

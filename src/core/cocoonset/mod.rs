@@ -60,6 +60,9 @@ impl Observation for Observed {
     fn absorb(&mut self, attempt: &Attempt, outcome: &Outcome) {
         absorb::absorb(self, attempt, outcome);
     }
+    fn is_muted(&self) -> bool {
+        self.namespace_is_going()
+    }
     fn broken_law(&self, decision: &Decision) -> Option<Because> {
         laws::broken(self, decision)
     }

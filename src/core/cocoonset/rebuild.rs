@@ -148,7 +148,7 @@ fn told(finding: Finding, role: &Role, pod: &PodFacts, attempt: u32, why: &str) 
         Role::Toolbox(name) => ("ToolboxRebuilding", format!("toolbox {name}")),
         Role::Unknown => ("Rebuilding", pod.name.to_string()),
     };
-    finding.announce(false, event, format!("{what} attempt {attempt}/{}: {why}", budget::MOST))
+    finding.announce(false, event, format!("{what} attempt {attempt}/{}: {why}", budget::MOST)).about(pod)
 }
 
 fn dead_letter(pod: &PodFacts, count: u32, why: &str) -> Finding {
@@ -163,6 +163,7 @@ fn dead_letter(pod: &PodFacts, count: u32, why: &str) -> Finding {
         .trouble("DeadLetter", format!("{message}; edit the spec, or delete the pod"))
         .change(patch_pod(pod, MetaPatch::annotation(keys::DEAD_LETTER, Some("true"))))
         .announce(true, event, message)
+        .about(pod)
 }
 
 /// Decision R16: a failed VM with an id runs, unless it was nobody's work yet.

@@ -48,7 +48,7 @@ pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> 
         if !later.is_empty() {
             let message = format!("{} of {} counts from the next boot on", later.join(", "), pod.name);
             let finding = Finding::of(&TAKES_EFFECT_LATER, message.clone()).change(patch_pod(pod, patch));
-            findings.push(finding.announce(false, "TakesEffectAtNextBoot", message));
+            findings.push(finding.announce(false, "TakesEffectAtNextBoot", message).about(pod));
         }
     }
     if drifts.is_empty()
@@ -82,7 +82,7 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
     let message = format!("{because}; the pod is replaced");
     let recreate = Finding::of(&RECREATE, because);
     let recreate = budget::fresh(seen, &seat.role).into_iter().fold(recreate, Finding::change);
-    recreate.change(delete).announce(false, "Recreating", message)
+    recreate.change(delete).announce(false, "Recreating", message).about(pod)
 }
 
 /// Says that a replacement has to wait for its turn.

@@ -47,8 +47,9 @@ pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) 
         status: value,
         resource_version: seen.set.resource_version.clone(),
     });
-    for (warning, reason, message) in transitions(seen, &wanted) {
+    for (warning, reason, message, pod) in transitions(seen, &wanted) {
         finding = finding.announce(warning, &reason, message);
+        finding = pod.into_iter().fold(finding, Finding::about);
     }
     Some(finding)
 }
@@ -299,7 +300,7 @@ fn told(before: &SetStatus, after: &SetStatus) -> String {
 }
 
 /// Events go out with the write that makes them true: at most once for each transition (D-51).
-fn transitions(seen: &Observed, after: &SetStatus) -> Vec<(bool, String, String)> {
+fn transitions<'a>(seen: &'a Observed, after: &SetStatus) -> Vec<(bool, String, String, Option<&'a PodFacts>)> {
     let mut events = Vec::new();
     let before = &seen.set.status;
     let failed = |status: &SetStatus| status.phase == Some(SetPhase::Failed);
@@ -308,19 +309,19 @@ fn transitions(seen: &Observed, after: &SetStatus) -> Vec<(bool, String, String)
             let reported = main.lifecycle.state == crate::core::contract::lifecycle::State::Failed;
             let reason = if reported { "PodLifecycleFailed" } else { "MainAgentFailed" };
             let message = format!("main pod {}/{}: {}", seen.set.namespace, main.name, super::rebuild::reason(main));
-            events.push((true, reason.to_owned(), message));
+            events.push((true, reason.to_owned(), message, Some(main)));
         }
     } else if failed(before) && main_agent::ready(seen).is_some() {
         let name = seen.main().map(|main| main.name.to_string()).unwrap_or_default();
         let message = format!("main pod {}/{name} is Ready again", seen.set.namespace);
-        events.push((false, "RecoveredFromFailure".to_owned(), message));
+        events.push((false, "RecoveredFromFailure".to_owned(), message, seen.main()));
     }
     let degraded = |status: &SetStatus| condition::find(&status.conditions, "Degraded").cloned();
     if let Some(now) = degraded(after).filter(Condition::is_true)
         && degraded(before).is_none_or(|was| !was.is_true() || was.reason != now.reason)
     {
         let message = now.message.strip_prefix(&format!("{}: ", now.reason)).unwrap_or(&now.message);
-        events.push((true, now.reason.clone(), crate::core::oddity::excerpt(message, 1000)));
+        events.push((true, now.reason.clone(), message.to_owned(), None));
     }
     events
 }

@@ -94,7 +94,8 @@ impl Operator {
         let registry = Registry::local(wire.registry(cluster), clock.clone()).with_deadline(DEADLINE);
         // A watch that a story holds still stays so: its silence is not to be noticed within the story.
         let watch_timeout = Duration::from_secs(86_400);
-        let settings = Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, ..Settings::default() };
+        let instance = name.to_owned();
+        let settings = Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, instance, ..Settings::default() };
         let witness = Arc::new(Fate { recorder: Arc::clone(&recorder), wire: Arc::clone(&wire) });
         let shell = Shell::new(wire.client(cluster), registry, settings, clock);
         let shell = Arc::new(shell.with_witness(witness).with_pace(Arc::clone(&turns) as Arc<dyn Pace>));
