@@ -2,6 +2,7 @@
 
 use super::action::{Action, Announcement, Change, Question, Related, Subject, Wait, Want};
 use super::announcement::NOTE_MOST;
+use super::api::condition::Condition;
 use super::oddity::excerpt;
 use super::pod::facts::PodFacts;
 use super::rule::{Because, Rule, RuleId};
@@ -100,6 +101,8 @@ pub enum Report<P> {
     Silent,
     /// Phase, entries, counts and observedGeneration stay; only conditions move.
     Keep,
+    /// Nothing moves but this condition (decision R30).
+    Only(Box<Condition>),
     /// This phase, declared by the rule that rests.
     Phase(P),
     /// The phase that follows from what is seen.

@@ -59,6 +59,8 @@ pub struct SettingsGiven {
     pub ordered_namespace_deletion: bool,
     /// The CocoonSet CRD is an older one, which prunes `nodeName` from the entries of the status.
     pub older_crd: bool,
+    /// The operator runs with `--dry-run`: it decides and shows, and writes nothing.
+    pub dry_run: bool,
     /// What admission merges into every pod that is created: a strategic merge patch, as a webhook or a limit range
     /// has it.
     pub admission_adds: Value,
@@ -71,6 +73,7 @@ impl Default for SettingsGiven {
             watch_nodes: true,
             ordered_namespace_deletion: true,
             older_crd: false,
+            dry_run: false,
             admission_adds: Value::Null,
         }
     }

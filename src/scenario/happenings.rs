@@ -4,7 +4,7 @@
 use crate::core::action::{Action, ActionKind, Change, Subject, Want};
 use crate::core::call::call;
 use crate::core::control::flow::HELD_BACK;
-use crate::core::control::pass::Turn;
+use crate::core::control::pass::{DRY_RUN, Turn};
 use crate::core::control::wake::Key;
 use crate::core::decision::{Decision, Entry};
 use crate::core::outcome::{Class, Effect, Outcome};
@@ -187,7 +187,8 @@ fn is_refusal(outcome: &Outcome) -> bool {
 }
 
 fn is_held_back(outcome: &Outcome) -> bool {
-    outcome.class == Class::Throttled && outcome.message.starts_with(HELD_BACK)
+    let held = outcome.class == Class::Throttled && outcome.message.starts_with(HELD_BACK);
+    held || (outcome.class == Class::Fenced && outcome.message.starts_with(DRY_RUN))
 }
 
 fn is_dry_run(want: &Want) -> bool {

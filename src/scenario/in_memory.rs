@@ -21,6 +21,7 @@ pub struct InMemory {
     first: Option<Replica>,
     second: Option<Replica>,
     refused: Vec<Kind>,
+    dry_run: bool,
     starts_at: Option<Duration>,
     down_for: Duration,
     happenings: Vec<Happening>,
@@ -36,10 +37,24 @@ impl InMemory {
             first: None,
             second: None,
             refused: refused.to_vec(),
+            dry_run: false,
             starts_at: None,
             down_for: Duration::ZERO,
             happenings: Vec::new(),
         }
+    }
+
+    /// The same, with operators that write nothing.
+    #[must_use]
+    pub fn with_dry_run(mut self, on: bool) -> Self {
+        self.dry_run = on;
+        self
+    }
+
+    fn replica(&self, name: &str) -> Replica {
+        let mut replica = Replica::start(name, self.now, &self.refused);
+        replica.dry_run = self.dry_run;
+        replica
     }
 
     /// What the operator sees of this kind it sees this much later, until it starts anew.
@@ -90,7 +105,7 @@ impl InMemory {
     fn restart(&mut self) {
         if self.starts_at.is_some_and(|at| at <= self.now) {
             self.starts_at = None;
-            self.first = Some(Replica::start("", self.now, &self.refused));
+            self.first = Some(self.replica(""));
             self.happenings.push(Happening::Note { at: self.now, text: "the operator starts".to_owned() });
         }
     }
@@ -116,9 +131,9 @@ impl Stage for InMemory {
 
     fn operator(&mut self, event: OperatorEvent) {
         match event {
-            OperatorEvent::Start => self.first = Some(Replica::start("", self.now, &self.refused)),
+            OperatorEvent::Start => self.first = Some(self.replica("")),
             OperatorEvent::Stop => self.first = None,
-            OperatorEvent::Second(on) => self.second = on.then(|| Replica::start("second", self.now, &self.refused)),
+            OperatorEvent::Second(on) => self.second = on.then(|| self.replica("second")),
             OperatorEvent::DieAfter(calls, down) => {
                 self.down_for = down;
                 if let Some(replica) = &mut self.first {

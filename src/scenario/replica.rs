@@ -37,6 +37,8 @@ pub struct Replica {
     pub skew: SignedDuration,
     /// It dies after so many further calls.
     pub dies_after: Option<u32>,
+    /// It writes nothing (decision R30).
+    pub dry_run: bool,
     view: View,
     queue: Queue<Key, Key>,
     watches: BTreeMap<Kind, Watching>,
@@ -65,6 +67,7 @@ impl Replica {
             name: name.to_owned(),
             skew: SignedDuration::ZERO,
             dies_after: None,
+            dry_run: false,
             view: View::new(),
             queue: Queue::new(),
             watches: BTreeMap::new(),
@@ -158,7 +161,7 @@ impl Replica {
     fn pass(&mut self, world: &mut World, at: Duration, key: Key, seen: Observed) -> (PassStory, Observed, Duration) {
         let mut waited = Duration::ZERO;
         let subject = seen.subject();
-        let mut pass = Pass::begin(seen);
+        let mut pass = Pass::begin_as(seen, self.dry_run);
         let mut last: Vec<Outcome> = Vec::new();
         let mut turns = 0;
         let end = loop {

@@ -75,6 +75,7 @@ pub fn patch(cast: &Cast, patch: &PatchStep) -> Request {
         Resource::Cocoonsets | Resource::CocoonsetsStatus => set_path(cast, Some(&patch.name)),
         Resource::Cocoonhibernations => hibernation_path(cast, &patch.name),
         Resource::Pods => pod_path(cast, &patch.name),
+        Resource::Events => pod_path(cast, &patch.name).replace("/pods/", "/events/"),
         Resource::Namespaces | Resource::Nodes => format!("/api/v1/{}/{}", patch.resource.plural(), patch.name),
     };
     let status = patch.status || patch.resource == Resource::CocoonsetsStatus;

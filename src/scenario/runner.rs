@@ -39,13 +39,16 @@ pub fn play_embedded(script: &Script) -> Result<Played, String> {
 
 /// The first stage, with the cluster as this story finds it.
 pub fn in_memory(script: &Script) -> Result<InMemory, String> {
-    Ok(InMemory::new(setting::world(&script.given)?, &setting::refused_kinds(&script.given)))
+    let stage = InMemory::new(setting::world(&script.given)?, &setting::refused_kinds(&script.given));
+    Ok(stage.with_dry_run(script.given.settings.dry_run))
 }
 
 /// The second stage, with the cluster as this story finds it.
 pub fn embedded(script: &Script) -> Result<Embedded, String> {
     let world = setting::world(&script.given)?;
-    Embedded::new(world, &setting::refused_kinds(&script.given)).map_err(|error| format!("the runtime: {error}"))
+    let stage = Embedded::new(world, &setting::refused_kinds(&script.given));
+    let stage = stage.map_err(|error| format!("the runtime: {error}"))?;
+    Ok(stage.with_dry_run(script.given.settings.dry_run))
 }
 
 /// Plays it on a stage whose cluster is as given.

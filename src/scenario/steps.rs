@@ -154,6 +154,8 @@ pub enum Resource {
     Namespaces,
     /// Nodes.
     Nodes,
+    /// Events, as the operator writes them.
+    Events,
 }
 
 impl Resource {
@@ -165,6 +167,7 @@ impl Resource {
             Self::Pods => "pods",
             Self::Namespaces => "namespaces",
             Self::Nodes => "nodes",
+            Self::Events => "events",
         }
     }
     /// With its group, as rules and the store spell it.
@@ -176,6 +179,7 @@ impl Resource {
             Self::Pods => "pods",
             Self::Namespaces => "namespaces",
             Self::Nodes => "nodes",
+            Self::Events => "events.events.k8s.io",
         }
     }
 }

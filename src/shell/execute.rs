@@ -36,6 +36,10 @@ async fn one(shell: &Shell, subject: &Subject, action: &Action) -> Outcome {
 }
 
 async fn answer(shell: &Shell, call: &Call) -> Outcome {
+    // A rehearsed pass sends no write; should one come all the same, it ends here, whatever it goes to.
+    if shell.settings.dry_run && call.verb().writes() {
+        return classify(call.verb(), &Reply::Fenced);
+    }
     let outcome = match call {
         Call::Api { verb, resource, request } => classify(*verb, &shell.api.send(resource, request).await),
         Call::Registry { verb, vm, tag, digest } => shell.registry.carry_out(*verb, vm, tag, digest.as_deref()).await,

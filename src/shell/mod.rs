@@ -83,7 +83,8 @@ impl Shell {
     pub fn new(client: kube::Client, registry: Registry, settings: Settings, clock: Clock) -> Self {
         let metrics = Arc::new(Metrics::new());
         Self {
-            api: Api::new(client, clock.clone(), settings.http_timeout, Arc::clone(&metrics)),
+            api: Api::new(client, clock.clone(), settings.http_timeout, Arc::clone(&metrics))
+                .read_only(settings.dry_run),
             registry,
             state: State::new(clock.clone()),
             health: Health::new(clock.clone(), settings.watch_timeout),

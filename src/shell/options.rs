@@ -135,6 +135,9 @@ pub struct RunOptions {
     /// Kubeconfig file; without it the cluster that this process runs in
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<String>,
+    /// Decide and show, in the log and at the debug address, and write nothing: no pod, no status, no event, no lease
+    #[arg(long)]
+    pub dry_run: bool,
     /// Longest wait for an answer of the API server
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub http_timeout: Duration,
@@ -190,6 +193,8 @@ pub struct Settings {
     pub metrics: Option<Address>,
     /// Where the probes are served.
     pub probes: Option<Address>,
+    /// It decides and shows, and writes nothing (decision R30).
+    pub dry_run: bool,
     /// Who this process is, in events: the pod's name; nothing for the operator's.
     pub instance: String,
 }
@@ -204,6 +209,7 @@ impl Default for Settings {
             shutdown_timeout: Duration::from_secs(20),
             metrics: None,
             probes: None,
+            dry_run: false,
             instance: String::new(),
         }
     }
@@ -219,6 +225,7 @@ impl RunOptions {
             shutdown_timeout: self.shutdown_timeout,
             metrics: address("--metrics-bind-address", &self.metrics_bind_address, 8080)?,
             probes: address("--health-probe-bind-address", &self.health_probe_bind_address, 8081)?,
+            dry_run: self.dry_run,
             instance: instance(),
         })
     }
@@ -231,6 +238,10 @@ impl RunOptions {
 
     /// Refuses what this version cannot do.
     pub fn no_election(&self) -> Result<(), StartupError> {
+        // Who writes nothing need not lead.
+        if self.dry_run {
+            return Ok(());
+        }
         if self.leader_elect.0.unwrap_or(true) { Err(StartupError::LeaderElection) } else { Ok(()) }
     }
 }

@@ -16,7 +16,7 @@ pub async fn pass(shell: &Shell, key: &Key) -> PassResult {
     };
     let subject = seen.subject();
     telling::hears(shell, key, Heard::Begins(&subject));
-    let mut pass = Pass::begin(seen);
+    let mut pass = Pass::begin_as(seen, shell.settings.dry_run);
     let mut told = 0;
     loop {
         let next = pass.next_step();

@@ -24,7 +24,8 @@ use super::outcome::Outcome;
 use super::pod::template::Identity;
 use super::rule::{Because, Rule};
 use concerns::{
-    claim, failure, freshness, left_alone, main_agent, namespace, oddities, stamp, sub_agents, teardown, toolboxes,
+    claim, failure, freshness, left_alone, main_agent, namespace, oddities, paused, stamp, sub_agents, teardown,
+    toolboxes,
 };
 use observed::Observed;
 
@@ -36,6 +37,7 @@ impl Observation for Observed {
     /// `failure`, so that it is judged before failure is (D-01, D-02).
     const CONCERNS: &'static [Concern<Self>] = &[
         Concern { name: "freshness", judge: freshness::judge },
+        Concern { name: "paused", judge: paused::judge },
         Concern { name: "teardown", judge: teardown::judge },
         Concern { name: "namespace", judge: namespace::judge },
         Concern { name: "claim", judge: claim::judge },
@@ -83,6 +85,7 @@ impl Observed {
 /// Every rule of this controller, file by file in the order of the concerns.
 pub const RULES: &[&[&Rule]] = &[
     freshness::RULES,
+    paused::RULES,
     teardown::RULES,
     namespace::RULES,
     claim::RULES,

@@ -1,6 +1,6 @@
 //! The status, from what is seen; the one place that writes it.
 
-use super::concerns::toolboxes;
+use super::concerns::{paused, toolboxes};
 use super::observed::Observed;
 use super::{concerns::main_agent, seat::Seat};
 use crate::core::action::Change;
@@ -31,6 +31,7 @@ pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) 
     let wanted = match report {
         Report::Silent => return None,
         Report::Keep => kept(seen, troubles),
+        Report::Only(condition) => only(seen, *condition),
         Report::Phase(phase) => whole(seen, phase, troubles),
         Report::Derived => whole(seen, derived(seen), troubles),
     };
@@ -64,6 +65,9 @@ fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
     let mut status = seen.set.status.clone();
     let degraded = degraded(seen, troubles);
     let told = condition::find(&status.conditions, "Degraded").is_some_and(Condition::is_true);
+    if let Some(resumed) = resumed(seen) {
+        status.conditions = condition::merge(&status.conditions, vec![resumed], &stamp(seen));
+    }
     // That nothing is wrong at this generation either is not worth a write.
     if told || degraded.is_true() {
         let mut ours = vec![degraded];
@@ -74,6 +78,20 @@ fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
         status.conditions = condition::merge(&status.conditions, ours, &stamp(seen));
     }
     status
+}
+
+/// Everything stays but one condition.
+fn only(seen: &Observed, condition: Condition) -> SetStatus {
+    let mut status = seen.set.status.clone();
+    status.conditions = condition::merge(&status.conditions, vec![condition], &stamp(seen));
+    status
+}
+
+/// What Progressing says once a pause is over and nothing else moves.
+fn resumed(seen: &Observed) -> Option<Condition> {
+    let was = condition::find(&seen.set.status.conditions, "Progressing")?;
+    let phase = seen.set.status.phase.clone().unwrap_or(SetPhase::Pending);
+    (was.reason == paused::REASON).then(|| progressing(&phase, seen.set.generation))
 }
 
 /// A deletion that is held up is neither ready nor at rest. One that is not is over too soon to be worth a write.
@@ -296,6 +314,9 @@ fn told(before: &SetStatus, after: &SetStatus) -> String {
         "{}/{} agents, {}/{} toolboxes",
         after.ready_agents, after.desired_agents, after.ready_toolboxes, after.desired_toolboxes
     );
+    if condition::find(&after.conditions, "Progressing").is_some_and(|now| now.reason == paused::REASON) {
+        return format!("{is}, paused");
+    }
     if was == is { format!("{is}, {counts}") } else { format!("{is}, was {was}, {counts}") }
 }
 
@@ -311,7 +332,7 @@ fn transitions<'a>(seen: &'a Observed, after: &SetStatus) -> Vec<(bool, String, 
             let message = format!("main pod {}/{}: {}", seen.set.namespace, main.name, super::rebuild::reason(main));
             events.push((true, reason.to_owned(), message, Some(main)));
         }
-    } else if failed(before) && main_agent::ready(seen).is_some() {
+    } else if failed(before) && !failed(after) && main_agent::ready(seen).is_some() {
         let name = seen.main().map(|main| main.name.to_string()).unwrap_or_default();
         let message = format!("main pod {}/{name} is Ready again", seen.set.namespace);
         events.push((false, "RecoveredFromFailure".to_owned(), message, seen.main()));

@@ -36,6 +36,7 @@ pub struct Embedded {
     first: Option<Operator>,
     second: Option<Operator>,
     refused: Vec<Kind>,
+    dry_run: bool,
     starts_at: Option<Duration>,
     down_for: Duration,
     happenings: Vec<Happening>,
@@ -60,11 +61,19 @@ impl Embedded {
             first: None,
             second: None,
             refused: refused.to_vec(),
+            dry_run: false,
             starts_at: None,
             down_for: Duration::ZERO,
             happenings: Vec::new(),
             metrics: Vec::new(),
         })
+    }
+
+    /// The same, with operators that write nothing.
+    #[must_use]
+    pub fn with_dry_run(mut self, on: bool) -> Self {
+        self.dry_run = on;
+        self
     }
 
     /// What every operator counted that ever ran here, in the order of their starts.
@@ -78,7 +87,7 @@ impl Embedded {
 
     fn start(&mut self, name: &str) -> Operator {
         let _within = self.runtime.enter();
-        let operator = Operator::start(name, &self.cluster, &self.refused, self.origin);
+        let operator = Operator::start(name, &self.cluster, &self.refused, self.dry_run, self.origin);
         self.metrics.push(Arc::clone(&operator.shell.metrics));
         operator
     }

@@ -86,7 +86,7 @@ impl Witness for Fate {
 
 impl Operator {
     /// A process that starts now, which may not watch the refused kinds. To be called within the runtime.
-    pub fn start(name: &str, cluster: &Cluster, refused: &[Kind], origin: Instant) -> Self {
+    pub fn start(name: &str, cluster: &Cluster, refused: &[Kind], dry_run: bool, origin: Instant) -> Self {
         let wire = Arc::new(Wire::new(refused));
         let recorder = Arc::new(Recorder::new(name, origin));
         let turns = Arc::new(Turns { granted: Semaphore::new(0), asked: watch::channel(0).0 });
@@ -95,7 +95,8 @@ impl Operator {
         // A watch that a story holds still stays so: its silence is not to be noticed within the story.
         let watch_timeout = Duration::from_secs(86_400);
         let instance = name.to_owned();
-        let settings = Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, instance, ..Settings::default() };
+        let defaults = Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, ..Settings::default() };
+        let settings = Settings { instance, dry_run, ..defaults };
         let witness = Arc::new(Fate { recorder: Arc::clone(&recorder), wire: Arc::clone(&wire) });
         let shell = Shell::new(wire.client(cluster), registry, settings, clock);
         let shell = Arc::new(shell.with_witness(witness).with_pace(Arc::clone(&turns) as Arc<dyn Pace>));

@@ -1,5 +1,6 @@
 //! What did not read: said aloud, and acted around as long as there is something left to go by.
 
+use super::paused;
 use crate::core::action::Change;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::budget;
@@ -88,6 +89,7 @@ fn all(seen: &Observed) -> BTreeSet<Oddity> {
     let names = annotation(keys::DELETE_VM_NAMES).unwrap_or_default();
     all.extend(delete_names::read(names, &seen.set.namespace, &seen.set.name, &known).oddity);
     all.extend(long_names(seen));
+    all.extend(paused::garbled(&seen.set));
     for pod in seen.pods.values() {
         all.extend(pod.oddities.iter().cloned());
         let said = pod.oddities.iter().any(|oddity| oddity.reason == NAME_MISMATCH);
