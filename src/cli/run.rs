@@ -5,7 +5,7 @@ use crate::shell::client::{self, Api};
 use crate::shell::clock::Clock;
 use crate::shell::options::{RunOptions, StartupError};
 use crate::shell::registry::Registry;
-use crate::shell::{Exit, Stopper, logs, run_operator, shutdown};
+use crate::shell::{Exit, Shell, Stopper, debug, logs, shutdown};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,23 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
     }
     info!(version = env!("CARGO_PKG_VERSION"), cluster = url, registry = %base, workers = settings.workers, "starting");
     let registry = Registry::http(base, clock.clone())?;
-    run_operator(client, registry, settings, clock, shutdown).await
+    if let Some(address) = settings.debug.as_ref().filter(|address| !debug::is_local(address)) {
+        warn!(%address, "/debug is served beyond this machine, to whoever asks");
+    }
+    let shows = settings.debug.is_some();
+    let shell = Shell::new(client, registry, settings, clock);
+    let shell = if shows { with_desk(shell) } else { shell };
+    crate::shell::run(Arc::new(shell), shutdown).await
+}
+
+/// Keeps the last passes. They are told as stories are, which is part of the sandbox's build.
+fn with_desk(shell: Shell) -> Shell {
+    #[cfg(feature = "sim")]
+    let shell = {
+        let ring = crate::scenario::ring::Ring::new(shell.clock.clone());
+        shell.with_desk(Arc::new(ring))
+    };
+    shell
 }
 
 /// The file that is named, else the cluster that this process runs in, else the file that kubectl takes.

@@ -21,6 +21,7 @@ pub mod decision;
 pub mod fact;
 pub mod hibernation;
 pub mod memory;
+pub mod memory_json;
 pub mod meta;
 pub mod oddity;
 pub mod outcome;

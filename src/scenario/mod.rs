@@ -15,6 +15,7 @@ mod pods_given;
 pub mod replay;
 mod replica;
 mod requests;
+pub mod ring;
 pub mod runner;
 pub mod schema;
 pub mod script;

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod clock;
+pub mod debug;
 pub mod execute;
 pub mod health;
 pub mod http;
@@ -25,6 +26,7 @@ use crate::core::control::announcer::Announcer;
 use crate::core::control::kinds::Kind;
 use client::Api;
 use clock::Clock;
+use debug::Desk;
 use health::Health;
 use http::Serves;
 use metrics::Metrics;
@@ -72,6 +74,8 @@ pub struct Shell {
     pub settings: Settings,
     /// Whoever listens to passes.
     pub witness: Option<Arc<dyn Witness>>,
+    /// Whoever keeps the last passes for the debug address.
+    pub desk: Option<Arc<dyn Desk>>,
     /// Whoever says when the next pass may begin; without, at once.
     pub pace: Option<Arc<dyn Pace>>,
     announcer: Mutex<Announcer>,
@@ -93,6 +97,7 @@ impl Shell {
             announcer: Mutex::new(Announcer::new(&settings.instance)),
             settings,
             witness: None,
+            desk: None,
             pace: None,
             stopping: AtomicBool::new(false),
         }
@@ -102,6 +107,13 @@ impl Shell {
     #[must_use]
     pub fn with_witness(mut self, witness: Arc<dyn Witness>) -> Self {
         self.witness = Some(witness);
+        self
+    }
+
+    /// The same, with somebody who keeps its last passes.
+    #[must_use]
+    pub fn with_desk(mut self, desk: Arc<dyn Desk>) -> Self {
+        self.desk = Some(desk);
         self
     }
 
@@ -193,6 +205,16 @@ impl Ports {
         for (address, serves) in [(&settings.metrics, Serves::Metrics), (&settings.probes, Serves::Probes)] {
             if let Some(address) = address {
                 ports.add(http::listen(address).await?, serves);
+            }
+        }
+        if let Some(address) = &settings.debug {
+            match http::listen(address).await {
+                Ok(listener) => ports.add(listener, Serves::Debug),
+                // A port that nobody asked for keeps no operator from its work.
+                Err(error) if (address.host.as_str(), address.port) == debug::DEFAULT => {
+                    warn!("nothing is served for debugging: {error}");
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(ports)

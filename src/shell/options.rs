@@ -1,6 +1,7 @@
 //! Flags and environment of the operator, parsed once. A flag wins over the environment; an empty variable counts as
 //! unset; a number that is not one is refused (decision R29).
 
+use super::debug;
 use super::reference::Base;
 use clap::{ArgAction, Args};
 use std::time::Duration;
@@ -116,6 +117,10 @@ pub struct RunOptions {
     /// Address of /healthz and /readyz
     #[arg(long, env = "PROBE_ADDR", value_name = "ADDRESS", default_value = ":8081")]
     pub health_probe_bind_address: String,
+    /// Address of /debug/passes and /debug/memory, `:PORT` for loopback, 0 for none; another host is served without asking
+    /// who asks
+    #[arg(long, env = "DEBUG_ADDR", value_name = "ADDRESS", default_value = "127.0.0.1:8082")]
+    pub debug_bind_address: String,
     /// Elect a leader among replicas
     #[arg(long, env = "LEADER_ELECT", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
         require_equals = true, default_value = "true", default_missing_value = "true", value_parser = flag_or_empty)]
@@ -193,6 +198,8 @@ pub struct Settings {
     pub metrics: Option<Address>,
     /// Where the probes are served.
     pub probes: Option<Address>,
+    /// Where the last passes and the memory of each object are shown.
+    pub debug: Option<Address>,
     /// It decides and shows, and writes nothing (decision R30).
     pub dry_run: bool,
     /// Who this process is, in events: the pod's name; nothing for the operator's.
@@ -209,6 +216,7 @@ impl Default for Settings {
             shutdown_timeout: Duration::from_secs(20),
             metrics: None,
             probes: None,
+            debug: None,
             dry_run: false,
             instance: String::new(),
         }
@@ -225,6 +233,7 @@ impl RunOptions {
             shutdown_timeout: self.shutdown_timeout,
             metrics: address("--metrics-bind-address", &self.metrics_bind_address, 8080)?,
             probes: address("--health-probe-bind-address", &self.health_probe_bind_address, 8081)?,
+            debug: address("--debug-bind-address", &self.debug_bind_address, debug::DEFAULT.1)?.map(at_home),
             dry_run: self.dry_run,
             instance: instance(),
         })
@@ -244,6 +253,11 @@ impl RunOptions {
         }
         if self.leader_elect.0.unwrap_or(true) { Err(StartupError::LeaderElection) } else { Ok(()) }
     }
+}
+
+/// Without a host, this machine alone.
+fn at_home(address: Address) -> Address {
+    if address.host.is_empty() { Address { host: debug::DEFAULT.0.to_owned(), ..address } } else { address }
 }
 
 /// The pod's name: as the deployment states it, else as its host is called.

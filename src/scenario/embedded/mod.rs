@@ -10,6 +10,8 @@ mod operator;
 mod recorder;
 mod wire;
 
+pub use recorder::Recorder;
+
 use super::happenings::Happening;
 use super::stage::{OperatorEvent, Stage};
 use crate::core::control::kinds::Kind;
