@@ -1,4 +1,4 @@
-//! What a running operator shows of itself: its last passes, its memory, its log; and that with --dry-run it does
+//! What a running operator shows of itself: its last passes and its memory; and that with --dry-run it does
 //! nothing else.
 
 use crate::cluster::{Cluster, Operator, registry, sets, until};
@@ -6,16 +6,13 @@ use crate::spec;
 use bytes::Bytes;
 use cocoon_operator::core::wire::{Method, Reply, Request, Verb};
 use cocoon_operator::shell::http::{Serves, answer};
-use cocoon_operator::shell::logs;
-use cocoon_operator::shell::options::{LogFormat, Settings};
+use cocoon_operator::shell::options::Settings;
 use cocoon_operator::sim::store::{Match, Refusal, Rule};
 use cocoon_operator::sim::world::OPERATOR;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::sleep;
-use tracing_subscriber::layer::SubscriberExt;
 
 async fn get(operator: &Operator, target: &str) -> (u16, String) {
     let response = answer(&operator.shell, Serves::Debug, &http::Method::GET, target);
@@ -122,10 +119,9 @@ async fn a_dry_run_sends_no_write_even_when_asked_to() {
     assert!(Verb::Create.writes() && Verb::RegistryDelete.writes());
 }
 
-/// Events are forbidden: one line and a count, and no error.
+/// Events are forbidden: they are counted, hardly tried, and no error. The log has one line (`tests/logs.rs`).
 #[tokio::test(start_paused = true)]
 async fn events_that_may_not_be_written_are_no_error() {
-    let (log, _guard) = log(LogFormat::Json);
     let cluster = Cluster::new();
     let refused = Match {
         verbs: ["create".to_owned()].into(),
@@ -141,64 +137,11 @@ async fn events_that_may_not_be_written_are_no_error() {
     until("all run", || ["a", "b", "c"].iter().all(|name| cluster.phase(name) == "Running")).await;
     for pod in ["a-1", "b-1", "c-1"] {
         cluster.delete(&format!("/api/v1/namespaces/ns/pods/{pod}"));
+        sleep(Duration::from_secs(3)).await;
     }
     sleep(Duration::from_secs(30)).await;
     assert_eq!(operator.errors(), 0);
     operator.shows("cocoon_operator_events_total{result=\"failed\"} 1");
     operator.shows("cocoon_operator_events_total{result=\"held_back\"} 2");
     operator.shows("cocoon_operator_outcomes_total{kind=\"events\",outcome=\"RbacDenied\",verb=\"create\"} 1");
-    let lines = parsed(&log);
-    let lost: Vec<&Value> = lines.iter().filter(|line| line["level"] == "WARN").collect();
-    assert_eq!(lost.len(), 1, "{lost:#?}");
-    for field in ["controller", "namespace", "name", "rule", "class"] {
-        assert!(lost[0][field].is_string(), "no {field} in {}", lost[0]);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_line_about_an_object_says_which_and_by_which_rule() {
-    let (json_log, guard) = log(LogFormat::Json);
-    let cluster = Cluster::new();
-    let operator = cluster.operator(registry(&cluster));
-    cluster.create_set("demo", spec(1));
-    until("Running", || cluster.phase("demo") == "Running").await;
-    operator.stopper.stop();
-    drop(guard);
-    let lines = parsed(&json_log);
-    let decided: Vec<&Value> = lines.iter().filter(|line| line["message"] == "decided").collect();
-    assert!(decided.len() > 3, "{lines:#?}");
-    for line in decided {
-        assert_eq!(
-            (&line["controller"], &line["namespace"], &line["name"]),
-            (&json!("cocoonset"), &json!("ns"), &json!("demo"))
-        );
-        assert!(line["rule"].as_str().is_some_and(|rule| rule.contains('/')), "{line}");
-        assert!(line["timestamp"].is_string() && line["level"] == "INFO", "{line}");
-    }
-}
-
-type Log = Arc<Mutex<Vec<u8>>>;
-
-fn log(format: LogFormat) -> (Log, tracing::subscriber::DefaultGuard) {
-    struct Writer(Log);
-    impl std::io::Write for Writer {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().expect("not poisoned").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let log = Log::default();
-    let target = Arc::clone(&log);
-    let layer = logs::layer(tracing::Level::INFO, format, false, move || Writer(Arc::clone(&target)));
-    let subscriber = tracing_subscriber::registry().with(layer);
-    (log, tracing::subscriber::set_default(subscriber))
-}
-
-/// Each line is one JSON object.
-fn parsed(log: &Log) -> Vec<Value> {
-    let text = String::from_utf8(log.lock().expect("not poisoned").clone()).expect("text");
-    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
