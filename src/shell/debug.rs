@@ -23,6 +23,11 @@ pub trait Desk: Witness {
     fn keys(&self) -> Vec<Key>;
 }
 
+/// Without a host, this machine alone.
+pub fn at_home(address: Address) -> Address {
+    if address.host.is_empty() { Address { host: DEFAULT.0.to_owned(), ..address } } else { address }
+}
+
 /// True where nobody but this machine reaches the address.
 pub fn is_local(address: &Address) -> bool {
     address.host == "localhost" || address.host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())

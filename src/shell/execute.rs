@@ -17,6 +17,12 @@ use tracing::{info, warn};
 /// The longest that a pass waits for an event.
 const EVENT_DEADLINE: Duration = Duration::from_secs(5);
 
+/// Who says what is said in events, the pod's name: as the deployment states it, else as its host is called.
+pub fn instance() -> String {
+    let named = ["POD_NAME", "HOSTNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+    named.map(|name| name.trim().to_owned()).find(|name| !name.is_empty()).unwrap_or_default()
+}
+
 /// Carries a wave out side by side; the outcomes in order of the actions.
 pub async fn wave(shell: &Shell, subject: &Subject, actions: &[Action]) -> Vec<Outcome> {
     futures::future::join_all(actions.iter().map(|action| one(shell, subject, action))).await

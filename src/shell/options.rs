@@ -1,8 +1,8 @@
 //! Flags and environment of the operator, parsed once. A flag wins over the environment; an empty variable counts as
 //! unset; a number that is not one is refused (decision R29).
 
-use super::debug;
 use super::reference::Base;
+use super::{debug, execute};
 use clap::{ArgAction, Args};
 use std::time::Duration;
 
@@ -233,9 +233,9 @@ impl RunOptions {
             shutdown_timeout: self.shutdown_timeout,
             metrics: address("--metrics-bind-address", &self.metrics_bind_address, 8080)?,
             probes: address("--health-probe-bind-address", &self.health_probe_bind_address, 8081)?,
-            debug: address("--debug-bind-address", &self.debug_bind_address, debug::DEFAULT.1)?.map(at_home),
+            debug: address("--debug-bind-address", &self.debug_bind_address, debug::DEFAULT.1)?.map(debug::at_home),
             dry_run: self.dry_run,
-            instance: instance(),
+            instance: execute::instance(),
         })
     }
 
@@ -253,17 +253,6 @@ impl RunOptions {
         }
         if self.leader_elect.0.unwrap_or(true) { Err(StartupError::LeaderElection) } else { Ok(()) }
     }
-}
-
-/// Without a host, this machine alone.
-fn at_home(address: Address) -> Address {
-    if address.host.is_empty() { Address { host: debug::DEFAULT.0.to_owned(), ..address } } else { address }
-}
-
-/// The pod's name: as the deployment states it, else as its host is called.
-fn instance() -> String {
-    let named = ["POD_NAME", "HOSTNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
-    named.map(|name| name.trim().to_owned()).find(|name| !name.is_empty()).unwrap_or_default()
 }
 
 /// An address as a flag gives it; nothing for `0`, this port of every interface for nothing.
