@@ -36,7 +36,7 @@ fn of(memory: &Memory, now: Duration) -> Map<String, Value> {
     put("watched", by_name(memory.watched.iter().map(|(uid, seen)| (uid, watched(*seen)))));
     put("foreign", by_name(memory.foreign.iter().map(|(pod, other)| (pod, foreign(other, now)))));
     put("found", by_name(memory.found.iter().map(|(vm, at)| (vm, age(*at, now)))));
-    put("nodeNamesPruned", memory.node_names_pruned.then(|| json!(true)));
+    put("nodeNamesPruned", memory.node_names_pruned.then_some(Value::Bool(true)));
     put("error", memory.error.as_ref().map(|(reason, at)| json!({ "reason": reason, "ageSeconds": age(*at, now) })));
     out
 }

@@ -60,6 +60,9 @@ pub struct Ran {
     pub waited: Duration,
 }
 
+/// A call with its leave, and the event that it carries where it is one; or what comes in its place.
+type ToSend = Result<(Call, Leave, Option<Sending>), Outcome>;
+
 impl Replica {
     /// A process that starts now; it may not watch the refused kinds.
     pub fn start(name: &str, now: Duration, refused: &[Kind]) -> Self {
@@ -221,7 +224,7 @@ impl Replica {
             let leave = self.gates.leave(&call, now);
             Ok((call, leave, sending))
         });
-        let calls: Vec<Result<(Call, Leave, Option<Sending>), Outcome>> = calls.collect();
+        let calls: Vec<ToSend> = calls.collect();
         for (action, call) in wave.iter().zip(calls) {
             let (call, leave, sending) = match call {
                 Ok(call) => call,

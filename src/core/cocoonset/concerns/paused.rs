@@ -32,7 +32,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         (&HANDS_OFF, format!("annotation {} is \"true\": nothing is done", keys::PAUSED))
     };
     // What is being deleted and not held is as good as gone, and a namespace that goes takes no news of it (R7).
-    let silent = (seen.set.deleting.is_some() && !held) || (seen.namespace_is_going() && !held);
+    let silent = !held && (seen.set.deleting.is_some() || seen.namespace_is_going());
     let report = if silent {
         Report::Silent
     } else {
