@@ -116,6 +116,8 @@ pub const SILENT: &[&str] = &[
     "namespace/retry",
     "namespace/blind",
     "left-alone/unsupported",
+    "paused/hands-off",
+    "paused/deletion-waits",
     "oddity/invalid-spec",
     "oddity/clamped",
     "oddity/name-too-long",
