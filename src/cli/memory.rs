@@ -20,7 +20,7 @@ pub(super) struct Kept {
     pub memory: Memory,
 }
 
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 16] = [
     "uid",
     "unseen",
     "attempts",
@@ -29,9 +29,13 @@ const FIELDS: [&str; 12] = [
     "deleted",
     "vanished",
     "watched",
+    "woken",
+    "stamps",
     "foreign",
     "found",
+    "kept",
     "nodeNamesPruned",
+    "scalePruned",
     "error",
 ];
 
@@ -64,13 +68,25 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
         };
         memory.watched.insert(uid.to_owned(), watched);
     }
+    for uid in list(at, "woken", "uids of pods")? {
+        memory.woken.insert(uid.text("the uid of a pod")?.to_owned());
+    }
+    for (stamp, age) in map(at, "stamps", "ages in seconds by timestamp")? {
+        let stamp =
+            stamp.parse().map_err(|_| age.fault("expected a timestamp such as 2026-01-31T12:00:00Z as its key"))?;
+        memory.stamps.insert(stamp, (age.seconds()?, OLDEST));
+    }
     for (pod, foreign) in map(at, "foreign", "pods")? {
         memory.foreign.insert(pod.to_owned(), stranger(&foreign)?);
     }
     for (vm, age) in map(at, "found", "ages in seconds by VM name")? {
         memory.found.insert(vm.to_owned(), OLDEST.saturating_sub(age.seconds()?));
     }
+    for (vm, age) in map(at, "kept", "ages in seconds by VM name")? {
+        memory.kept.insert(vm.to_owned(), OLDEST.saturating_sub(age.seconds()?));
+    }
     memory.node_names_pruned = flag(at, "nodeNamesPruned")?;
+    memory.scale_pruned = flag(at, "scalePruned")?;
     if let Some(error) = at.get("error") {
         error.only(&["reason", "ageSeconds"])?;
         let reason = error.need("reason", "the reason of the error")?.text("the reason of the error")?;
@@ -271,7 +287,11 @@ mod tests {
         let owner = Some(("ReplicaSet".to_owned(), "r".to_owned()));
         memory.foreign.insert("x-3".to_owned(), Foreign { owner, deleting: true, looks: 4, last: ago(9) });
         memory.found.insert("vk-a-x-4".to_owned(), ago(30));
+        memory.kept.insert("vk-a-x-5".to_owned(), ago(40));
+        memory.woken.insert("u9".to_owned());
+        memory.stamps.insert(jiff::Timestamp::UNIX_EPOCH, (Duration::from_secs(70), OLDEST));
         memory.node_names_pruned = true;
+        memory.scale_pruned = true;
         memory.error = Some(("QuotaExceeded".to_owned(), ago(60)));
         let written = memory_json::entry(&seen);
         let origin = Origin { file: "-".to_owned(), document: 1, line: 0 };

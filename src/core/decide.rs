@@ -40,6 +40,13 @@ pub trait Observation: Clone + 'static {
     fn absorb(&mut self, attempt: &Attempt, outcome: &Outcome);
     /// Whether nobody can be told by an event: its namespace takes no new objects (decision R27).
     fn is_muted(&self) -> bool;
+    /// The same, where the wish itself is at hand; true where it succeeded and was undone at once, so that what stands
+    /// behind it in the plan rests on nothing.
+    fn take_in(&mut self, want: &Want, attempt: &Attempt, outcome: &Outcome) -> bool {
+        let _ = want;
+        self.absorb(attempt, outcome);
+        false
+    }
     /// A law that this decision breaks, if it does.
     fn broken_law(&self, decision: &Decision) -> Option<Because>;
 }

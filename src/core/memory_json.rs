@@ -27,17 +27,41 @@ fn of(memory: &Memory, now: Duration) -> Map<String, Value> {
             out.insert(key.to_owned(), value);
         }
     };
-    let attempts: Vec<Value> = memory.attempts.iter().map(|(attempt, record)| tried(attempt, record, now)).collect();
+    // What was counted of its failures decides nothing.
+    let Memory {
+        attempts,
+        namespace,
+        last_status,
+        deleted,
+        vanished,
+        watched,
+        woken,
+        stamps,
+        foreign,
+        found,
+        kept,
+        node_names_pruned,
+        failed: _,
+        scale_pruned,
+        error,
+    } = memory;
+    let attempts: Vec<Value> = attempts.iter().map(|(attempt, record)| tried(attempt, record, now)).collect();
     put("attempts", (!attempts.is_empty()).then(|| json!(attempts)));
-    put("namespaceRefusal", memory.namespace.as_ref().map(|refusal| refused(refusal, now)));
-    put("lastStatusAgeSeconds", memory.last_status.map(|at| age(at, now)));
-    put("deleted", (!memory.deleted.is_empty()).then(|| json!(memory.deleted)));
-    put("vanished", by_name(memory.vanished.iter().map(|(pod, gone)| (pod, vanished(gone)))));
-    put("watched", by_name(memory.watched.iter().map(|(uid, seen)| (uid, watched(*seen)))));
-    put("foreign", by_name(memory.foreign.iter().map(|(pod, other)| (pod, foreign(other, now)))));
-    put("found", by_name(memory.found.iter().map(|(vm, at)| (vm, age(*at, now)))));
-    put("nodeNamesPruned", memory.node_names_pruned.then_some(Value::Bool(true)));
-    put("error", memory.error.as_ref().map(|(reason, at)| json!({ "reason": reason, "ageSeconds": age(*at, now) })));
+    put("namespaceRefusal", namespace.as_ref().map(|refusal| refused(refusal, now)));
+    put("lastStatusAgeSeconds", last_status.map(|at| age(at, now)));
+    put("deleted", (!deleted.is_empty()).then(|| json!(deleted)));
+    put("vanished", by_name(vanished.iter().map(|(pod, gone)| (pod, gone_pod(gone)))));
+    put("watched", by_name(watched.iter().map(|(uid, seen)| (uid, watched_vm(*seen)))));
+    put("woken", (!woken.is_empty()).then(|| json!(woken)));
+    let stamps: Vec<(String, Value)> =
+        stamps.iter().map(|(stamp, met)| (stamp.to_string(), since(*met, now))).collect();
+    put("stamps", by_name(stamps.iter().map(|(stamp, age)| (stamp, age.clone()))));
+    put("foreign", by_name(foreign.iter().map(|(pod, other)| (pod, stranger(other, now)))));
+    put("found", by_name(found.iter().map(|(vm, at)| (vm, age(*at, now)))));
+    put("kept", by_name(kept.iter().map(|(vm, at)| (vm, age(*at, now)))));
+    put("nodeNamesPruned", node_names_pruned.then_some(Value::Bool(true)));
+    put("scalePruned", scale_pruned.then_some(Value::Bool(true)));
+    put("error", error.as_ref().map(|(reason, at)| json!({ "reason": reason, "ageSeconds": age(*at, now) })));
     out
 }
 
@@ -49,6 +73,11 @@ fn by_name<'a>(entries: impl Iterator<Item = (&'a String, Value)>) -> Option<Val
 /// Seconds from then to now; whole ones without a fraction.
 fn age(at: Duration, now: Duration) -> Value {
     seconds(now.saturating_sub(at).min(OLDEST))
+}
+
+/// The age of a stamp that had the first of these when it was read, at the second.
+fn since((age, met): (Duration, Duration), now: Duration) -> Value {
+    seconds(age.saturating_add(now.saturating_sub(met)).min(OLDEST))
 }
 
 fn seconds(span: Duration) -> Value {
@@ -110,7 +139,7 @@ fn refused(refusal: &NamespaceRefusal, now: Duration) -> Value {
 }
 
 /// What the pod was is not stated: a stream has the pods that exist.
-fn vanished(gone: &Vanished) -> Value {
+fn gone_pod(gone: &Vanished) -> Value {
     let Vanished { uid, node, had_vm, succeeded, given_up, node_was_ready, confirmed, carried: _ } = gone;
     let mut out = json!({
         "uid": uid, "hadVm": had_vm, "succeeded": succeeded, "givenUp": given_up, "confirmed": confirmed,
@@ -126,12 +155,12 @@ fn vanished(gone: &Vanished) -> Value {
     out
 }
 
-fn watched(seen: Watched) -> Value {
+fn watched_vm(seen: Watched) -> Value {
     let Watched { ever_ready, ever_marked, failing } = seen;
     json!({ "everReady": ever_ready, "everMarked": ever_marked, "failing": failing })
 }
 
-fn foreign(other: &Foreign, now: Duration) -> Value {
+fn stranger(other: &Foreign, now: Duration) -> Value {
     let Foreign { owner, deleting, looks, last } = other;
     let mut out = json!({ "looks": (*looks).max(1), "ageSeconds": age(*last, now), "deleting": deleting });
     if let (Some((kind, name)), Some(out)) = (owner, out.as_object_mut()) {

@@ -19,6 +19,7 @@ pub mod control;
 pub mod decide;
 pub mod decision;
 pub mod fact;
+pub mod graph;
 pub mod hibernation;
 pub mod memory;
 pub mod memory_json;
@@ -26,6 +27,7 @@ pub mod meta;
 pub mod oddity;
 pub mod outcome;
 pub mod pod;
+pub mod recording;
 pub mod rule;
 pub mod wire;
 

@@ -57,13 +57,21 @@ pub struct SettingsGiven {
     pub watch_nodes: bool,
     /// Namespace deletion as of Kubernetes 1.33: the pods first, everything else once they are gone.
     pub ordered_namespace_deletion: bool,
-    /// The CocoonSet CRD is an older one, which prunes `nodeName` from the entries of the status.
+    /// The CocoonSet CRD is an older one, which prunes `nodeName` from the entries of the status, and what scaling shows.
     pub older_crd: bool,
     /// The operator runs with `--dry-run`: it decides and shows, and writes nothing.
     pub dry_run: bool,
+    /// The CocoonSet CRD takes anything for a spec, as somebody may have loosened it.
+    pub loose_crd: bool,
+    /// The operators elect a leader, under a lease of 15 s; without it each of them leads.
+    pub leader_election: bool,
+    /// The operators' own namespace, in which the lease lies, is there.
+    pub operator_namespace: bool,
     /// What admission merges into every pod that is created: a strategic merge patch, as a webhook or a limit range
     /// has it.
     pub admission_adds: Value,
+    /// Annotations that admission takes off whatever is patched, by key: a webhook that knows better.
+    pub admission_strips: Vec<String>,
 }
 
 impl Default for SettingsGiven {
@@ -74,7 +82,11 @@ impl Default for SettingsGiven {
             ordered_namespace_deletion: true,
             older_crd: false,
             dry_run: false,
+            loose_crd: false,
+            leader_election: false,
+            operator_namespace: true,
             admission_adds: Value::Null,
+            admission_strips: Vec::new(),
         }
     }
 }

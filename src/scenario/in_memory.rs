@@ -3,6 +3,7 @@
 use super::happenings::Happening;
 use super::replica::Replica;
 use super::stage::{OperatorEvent, Stage};
+use super::standing;
 use crate::core::control::kinds::Kind;
 use crate::sim::world::World;
 use jiff::{SignedDuration, Timestamp};
@@ -25,6 +26,8 @@ pub struct InMemory {
     starts_at: Option<Duration>,
     down_for: Duration,
     happenings: Vec<Happening>,
+    elects: bool,
+    processes: u32,
 }
 
 impl InMemory {
@@ -41,6 +44,8 @@ impl InMemory {
             starts_at: None,
             down_for: Duration::ZERO,
             happenings: Vec::new(),
+            elects: false,
+            processes: 0,
         }
     }
 
@@ -51,10 +56,47 @@ impl InMemory {
         self
     }
 
-    fn replica(&self, name: &str) -> Replica {
-        let mut replica = Replica::start(name, self.now, &self.refused);
+    /// The same, whose operators elect a leader.
+    #[must_use]
+    pub fn electing(mut self, elects: bool) -> Self {
+        self.elects = elects;
+        self
+    }
+
+    fn start(&mut self, name: &str) -> Replica {
+        self.processes = self.processes.saturating_add(1);
+        let terms = self.elects.then(|| standing::terms(name, self.processes));
+        let mut replica = Replica::start(name, self.now, &self.refused).electing(terms);
         replica.dry_run = self.dry_run;
         replica
+    }
+
+    /// The elections go on where something is due. True if anything was.
+    fn elections(&mut self) -> bool {
+        let mut any = false;
+        for replica in [&mut self.first, &mut self.second] {
+            let Some(running) = replica else { continue };
+            let Some(elected) = running.elect(&mut self.world, self.now) else { continue };
+            any = true;
+            let (now, name) = (self.now, running.name.clone());
+            let told = elected.told.iter().map(|(late, told)| standing::told(now.saturating_add(*late), &name, told));
+            self.happenings.extend(told);
+            self.now = now.saturating_add(elected.waited);
+            if elected.over {
+                *replica = None;
+            }
+        }
+        any
+    }
+
+    /// It stops as when it is asked to.
+    fn stop(&mut self, replica: Option<Replica>) {
+        let Some(mut replica) = replica else { return };
+        let Some(elected) = replica.stop(&mut self.world, self.now) else { return };
+        let (now, name) = (self.now, replica.name.as_str());
+        let told = elected.told.iter().map(|(late, told)| standing::told(now.saturating_add(*late), name, told));
+        self.happenings.extend(told);
+        self.now = now.saturating_add(elected.waited);
     }
 
     /// What the operator sees of this kind it sees this much later, until it starts anew.
@@ -86,7 +128,8 @@ impl InMemory {
         for replica in [&mut self.first, &mut self.second].into_iter().flatten() {
             replica.pump(&self.world, now);
         }
-        let (mut worked, mut waited) = (false, Duration::ZERO);
+        let (mut worked, mut waited) = (self.elections(), Duration::ZERO);
+        let now = self.now;
         for replica in [&mut self.first, &mut self.second] {
             let Some(running) = replica else { continue };
             let Some(ran) = running.work(&mut self.world, now) else { continue };
@@ -105,7 +148,7 @@ impl InMemory {
     fn restart(&mut self) {
         if self.starts_at.is_some_and(|at| at <= self.now) {
             self.starts_at = None;
-            self.first = Some(self.replica(""));
+            self.first = Some(self.start(""));
             self.happenings.push(Happening::Note { at: self.now, text: "the operator starts".to_owned() });
         }
     }
@@ -131,9 +174,18 @@ impl Stage for InMemory {
 
     fn operator(&mut self, event: OperatorEvent) {
         match event {
-            OperatorEvent::Start => self.first = Some(self.replica("")),
-            OperatorEvent::Stop => self.first = None,
-            OperatorEvent::Second(on) => self.second = on.then(|| self.replica("second")),
+            OperatorEvent::Start => self.first = Some(self.start("")),
+            OperatorEvent::Stop => {
+                let first = self.first.take();
+                self.stop(first);
+            }
+            OperatorEvent::Kill => self.first = None,
+            OperatorEvent::CutOff(on) => self.first.iter_mut().for_each(|replica| replica.cut_off(on)),
+            OperatorEvent::Second(true) => self.second = Some(self.start("second")),
+            OperatorEvent::Second(false) => {
+                let second = self.second.take();
+                self.stop(second);
+            }
             OperatorEvent::DieAfter(calls, down) => {
                 self.down_for = down;
                 if let Some(replica) = &mut self.first {
@@ -157,6 +209,12 @@ impl Stage for InMemory {
     fn next_due(&mut self) -> Option<Duration> {
         let world = self.world.next_due().map(|at| self.since_start(at));
         let operators = [&self.first, &self.second].into_iter().flatten().filter_map(Replica::next_due);
+        operators.chain(world).chain(self.starts_at).min()
+    }
+
+    fn next_work(&mut self) -> Option<Duration> {
+        let world = self.world.next_due().map(|at| self.since_start(at));
+        let operators = [&self.first, &self.second].into_iter().flatten().filter_map(Replica::next_work);
         operators.chain(world).chain(self.starts_at).min()
     }
 

@@ -1,6 +1,7 @@
 //! `when`: the closed list of things that can happen in a story.
 
 use super::given::{PodGiven, SetGiven};
+pub use super::resource::Resource;
 use super::words::{Span, quantity_map};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,6 +61,10 @@ pub enum Step {
     SecondOperator(bool),
     /// The operator is stopped, or started with empty memory: `- operator: false`.
     Operator(bool),
+    /// The operator is killed and gives nothing back; `operator: true` starts another: `- kill`.
+    Kill,
+    /// The operator does not reach the API server, or does again: `- cut-off: true`.
+    CutOff(bool),
     /// The operator's wall clock jumps: `- clock: -5m`.
     Clock(Span),
     /// The namespace is created, as after a deletion: `- create-namespace`.
@@ -136,52 +141,6 @@ pub struct PatchStep {
     pub status: bool,
     /// The patch.
     pub patch: Value,
-}
-
-/// What stories patch and refuse.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resource {
-    /// CocoonSets.
-    Cocoonsets,
-    /// The status of CocoonSets.
-    CocoonsetsStatus,
-    /// CocoonHibernations.
-    Cocoonhibernations,
-    /// Pods.
-    Pods,
-    /// Namespaces.
-    Namespaces,
-    /// Nodes.
-    Nodes,
-    /// Events, as the operator writes them.
-    Events,
-}
-
-impl Resource {
-    /// As the API spells it.
-    pub const fn plural(self) -> &'static str {
-        match self {
-            Self::Cocoonsets | Self::CocoonsetsStatus => "cocoonsets",
-            Self::Cocoonhibernations => "cocoonhibernations",
-            Self::Pods => "pods",
-            Self::Namespaces => "namespaces",
-            Self::Nodes => "nodes",
-            Self::Events => "events",
-        }
-    }
-    /// With its group, as rules and the store spell it.
-    pub const fn qualified(self) -> &'static str {
-        match self {
-            Self::Cocoonsets => "cocoonsets.cocoonset.cocoonstack.io",
-            Self::CocoonsetsStatus => "cocoonsets.cocoonset.cocoonstack.io/status",
-            Self::Cocoonhibernations => "cocoonhibernations.cocoonset.cocoonstack.io",
-            Self::Pods => "pods",
-            Self::Namespaces => "namespaces",
-            Self::Nodes => "nodes",
-            Self::Events => "events.events.k8s.io",
-        }
-    }
 }
 
 /// What happens to a node.
@@ -291,9 +250,9 @@ pub enum Refuser {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Fault {
-    /// The verb as it is counted: get, list, create, patch, delete; of the registry head, delete-tag.
+    /// The verb as it is counted: get, list, create, update, patch, delete; of the registry head, delete-tag.
     pub verb: String,
-    /// The resource: pods, cocoonsets, cocoonsets/status, namespaces, snapshots; every one without.
+    /// The resource: pods, cocoonsets, cocoonsets/status, namespaces, leases, snapshots; every one without.
     #[serde(default)]
     pub resource: Option<String>,
     /// The object; every one without.

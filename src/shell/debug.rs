@@ -74,8 +74,8 @@ fn passes(shell: &Shell, key: &Key) -> Response<Full<Bytes>> {
 /// As an observation stream takes it. What came back in earlier passes is in the memory already: there are no outcomes
 /// beside it.
 fn memory(shell: &Shell, key: &Key) -> Response<Full<Bytes>> {
-    match shell.state.observe(key) {
-        Some(seen) => {
+    match shell.state.observe(key, shell.leader.lease()) {
+        Some((seen, _)) => {
             let name = key.to_string();
             let body = json!({ "memory": { name: memory_json::entry(&seen) }, "outcomes": [] });
             typed(StatusCode::OK, "application/json", format!("{body}\n"))

@@ -1,105 +1,13 @@
 //! Flags and environment of the operator, parsed once. A flag wins over the environment; an empty variable counts as
 //! unset; a number that is not one is refused (decision R29).
 
+pub use super::election_options::{ElectionOptions, ElectionSettings};
+use super::recorder::RecordTo;
 use super::reference::Base;
+pub use super::startup_error::StartupError;
 use super::{debug, execute};
 use clap::{ArgAction, Args};
 use std::time::Duration;
-
-/// Why the operator does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartupError {
-    /// No registry is named.
-    #[error("OCI_REGISTRY is not set: name the registry of VM snapshots, e.g. asia-docker.pkg.dev/project/repository")]
-    NoRegistry,
-    /// The registry's name does not read.
-    #[error("OCI_REGISTRY {base:?}: {why}; expected HOST[:PORT][/PATH]")]
-    Registry {
-        /// As given.
-        base: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Leader election is asked for.
-    #[error("--leader-elect: this version has no leader election; run one replica with --leader-elect=false")]
-    LeaderElection,
-    /// An address does not read.
-    #[error("{flag} {text:?}: expected HOST:PORT, :PORT, or 0 for none")]
-    Address {
-        /// Which.
-        flag: &'static str,
-        /// As given.
-        text: String,
-    },
-    /// An address that has to be one does not read.
-    #[error("{flag} {text:?}: expected HOST:PORT or :PORT")]
-    Listener {
-        /// Which.
-        flag: &'static str,
-        /// As given.
-        text: String,
-    },
-    /// A kubeconfig does not read.
-    #[error("kubeconfig {path}: {why}")]
-    Kubeconfig {
-        /// Which file.
-        path: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Neither in a cluster nor told of one.
-    #[error("no cluster: neither in-cluster credentials ({why}) nor --kubeconfig or KUBECONFIG")]
-    NoCluster {
-        /// Why there are no in-cluster credentials.
-        why: String,
-    },
-    /// The API server does not answer.
-    #[error("the API server at {url} does not answer: {why}")]
-    Unreachable {
-        /// Where.
-        url: String,
-        /// What happened.
-        why: String,
-    },
-    /// An address cannot be listened on.
-    #[error("cannot listen on {address}: {why}")]
-    Listen {
-        /// Which.
-        address: String,
-        /// Why.
-        why: String,
-    },
-    /// The machine's certificates cannot be used.
-    #[error("TLS cannot be set up: {0}")]
-    Tls(String),
-    /// Something of the machine that a start needs failed.
-    #[error("{what}: {why}")]
-    Environment {
-        /// What.
-        what: &'static str,
-        /// Why.
-        why: String,
-    },
-}
-
-impl StartupError {
-    /// The exit code: 2 for bad input, 3 for a failed environment.
-    pub const fn code(&self) -> u8 {
-        match self {
-            Self::NoRegistry
-            | Self::Registry { .. }
-            | Self::LeaderElection
-            | Self::Address { .. }
-            | Self::Listener { .. }
-            | Self::Kubeconfig { .. } => 2,
-            Self::NoCluster { .. }
-            | Self::Unreachable { .. }
-            | Self::Listen { .. }
-            | Self::Tls(_)
-            | Self::Environment { .. } => 3,
-        }
-    }
-}
 
 /// What `run` takes, and `sandbox` too.
 #[derive(Clone, Debug, Args)]
@@ -121,10 +29,9 @@ pub struct RunOptions {
     /// who asks
     #[arg(long, env = "DEBUG_ADDR", value_name = "ADDRESS", default_value = "127.0.0.1:8082")]
     pub debug_bind_address: String,
-    /// Elect a leader among replicas
-    #[arg(long, env = "LEADER_ELECT", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
-        require_equals = true, default_value = "true", default_missing_value = "true", value_parser = flag_or_empty)]
-    pub leader_elect: OrUnset<bool>,
+    /// Who leads.
+    #[command(flatten)]
+    pub election: ElectionOptions,
     /// How many CocoonSets are worked on at once
     #[arg(long, env = "COCOONSET_CONCURRENCY", value_name = "N", default_value = "4", value_parser = workers)]
     pub cocoonset_concurrency: OrUnset<usize>,
@@ -152,6 +59,9 @@ pub struct RunOptions {
     /// Longest wait at the end for what is under way
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration)]
     pub shutdown_timeout: Duration,
+    /// Record every pass here, to be decided again with `replay`; the newest half gigabyte is kept
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<std::path::PathBuf>,
 }
 
 /// A value, or a variable that is set to nothing.
@@ -204,10 +114,14 @@ pub struct Settings {
     pub dry_run: bool,
     /// Who this process is, in events: the pod's name; nothing for the operator's.
     pub instance: String,
+    /// Where passes are recorded.
+    pub record: Option<RecordTo>,
+    /// The election, if there is one.
+    pub election: Option<ElectionSettings>,
 }
 
 impl Default for Settings {
-    /// What the flags default to, without any port.
+    /// What the flags default to, without any port and election.
     fn default() -> Self {
         Self {
             workers: 4,
@@ -219,6 +133,8 @@ impl Default for Settings {
             debug: None,
             dry_run: false,
             instance: String::new(),
+            record: None,
+            election: None,
         }
     }
 }
@@ -236,6 +152,9 @@ impl RunOptions {
             debug: address("--debug-bind-address", &self.debug_bind_address, debug::DEFAULT.1)?.map(debug::at_home),
             dry_run: self.dry_run,
             instance: execute::instance(),
+            record: self.record.as_ref().map(RecordTo::dir),
+            // Who writes nothing need not lead, and keeps nobody from leading.
+            election: self.election.settings()?.filter(|_| !self.dry_run),
         })
     }
 
@@ -243,15 +162,6 @@ impl RunOptions {
     pub fn registry(&self) -> Result<Base, StartupError> {
         let base = self.oci_registry.as_deref().filter(|base| !base.trim().is_empty());
         Base::parse(base.ok_or(StartupError::NoRegistry)?, self.oci_registry_plain_http.and_then(|plain| plain.0))
-    }
-
-    /// Refuses what this version cannot do.
-    pub fn no_election(&self) -> Result<(), StartupError> {
-        // Who writes nothing need not lead.
-        if self.dry_run {
-            return Ok(());
-        }
-        if self.leader_elect.0.unwrap_or(true) { Err(StartupError::LeaderElection) } else { Ok(()) }
     }
 }
 
@@ -274,7 +184,7 @@ pub fn address(flag: &'static str, text: &str, default: u16) -> Result<Option<Ad
 }
 
 /// As Go reads a truth value.
-fn flag_or_empty(text: &str) -> Result<OrUnset<bool>, String> {
+pub(super) fn flag_or_empty(text: &str) -> Result<OrUnset<bool>, String> {
     match text.trim() {
         "" => Ok(OrUnset(None)),
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(OrUnset(Some(true))),
@@ -312,7 +222,7 @@ fn format(text: &str) -> Result<LogFormat, String> {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let expected = || "expected a duration from 1s to 1h, e.g. 30s or 5m".to_owned();
     let parsed: jiff::SignedDuration = text.trim().parse().map_err(|_| expected())?;
     let duration = Duration::try_from(parsed).map_err(|_| expected())?;
@@ -342,15 +252,6 @@ mod tests {
         assert_eq!((settings.workers, settings.http_timeout.as_secs()), (4, 30));
         assert_eq!(settings.metrics, Some(Address { host: String::new(), port: 8080 }));
         assert_eq!(settings.probes, Some(Address { host: String::new(), port: 8081 }));
-    }
-
-    #[test]
-    fn election_is_refused_until_there_is_one() {
-        for flags in [&[][..], &["--leader-elect"], &["--leader-elect=true"], &["--leader-elect=1"]] {
-            assert_eq!(parse(flags).expect("parses").no_election().expect_err("refused").code(), 2);
-        }
-        assert!(parse(&["--leader-elect=false"]).expect("parses").no_election().is_ok());
-        assert!(parse(&["--leader-elect=maybe"]).is_err());
     }
 
     #[test]

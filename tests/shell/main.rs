@@ -2,6 +2,7 @@
 
 mod cluster;
 mod debug;
+mod leader;
 mod sockets;
 
 use cluster::{Cluster, Meddled, http_reply, registry, sets, until};

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Builds the programs named (all, where none is) from the modules pinned here into the folder given first, unless the
+# folder has them from these very modules already.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+out=${1:?usage: build.sh FOLDER [PROGRAM...]}
+shift
+programs=("$@")
+[ ${#programs[@]} -gt 0 ] || programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl)
+
+release=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' go.mod)
+pins=$(cat go.mod go.sum | sha256sum | cut -c1-16)
+missing=()
+for program in "${programs[@]}"; do
+  [ -x "$out/$program" ] && [ "$(cat "$out/.$program" 2>/dev/null)" = "$pins" ] || missing+=("$program")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+command -v go >/dev/null || {
+  echo "No Go toolchain found. Install one (https://go.dev/dl), or set KUBEBUILDER_ASSETS to a folder with the programs." >&2
+  exit 1
+}
+minor=${release#v1.}
+minor=${minor%%.*}
+version="-X k8s.io/component-base/version.gitVersion=$release -X k8s.io/component-base/version.gitMajor=1 \
+  -X k8s.io/component-base/version.gitMinor=$minor -X k8s.io/client-go/pkg/version.gitVersion=$release"
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+for program in "${missing[@]}"; do
+  case $program in
+    etcd) package=go.etcd.io/etcd/server/v3 ;;
+    *) package=k8s.io/kubernetes/cmd/$program ;;
+  esac
+  echo "building $program ($release and what it needs; minutes, once)" >&2
+  CGO_ENABLED=0 go build -mod=readonly -trimpath -ldflags "-s -w $version" -o "$out/$program" "$package"
+  echo "$pins" >"$out/.$program"
+done

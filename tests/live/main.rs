@@ -1,0 +1,57 @@
+//! The live stage: the operator against a real control plane. One control plane is started for all tests and ended
+//! after the last.
+
+mod plane;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use plane::{ControlPlane, binaries};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+
+/// What every live test gets.
+pub type Plane = Arc<Mutex<ControlPlane>>;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let folder = match binaries::folder() {
+        Ok(folder) => folder,
+        Err(why) => return not_run(&why),
+    };
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("control-plane-{}", std::process::id()));
+    let plane = match ControlPlane::start(&folder, &home) {
+        Ok(plane) => Arc::new(Mutex::new(plane)),
+        Err(error) => {
+            eprintln!("the control plane did not start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let conclusion = libtest_mimic::run(&arguments, trials(&plane));
+    if !conclusion.has_failed()
+        && let Ok(mut plane) = plane.lock()
+    {
+        plane.forget();
+    }
+    drop(plane);
+    if conclusion.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Without a control plane nothing is claimed; where it is required, that is a failure.
+fn not_run(why: &str) -> ExitCode {
+    eprintln!("the live stage was not run: {why}");
+    if std::env::var_os("CI").is_some_and(|value| value == "true") { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn trials(plane: &Plane) -> Vec<Trial> {
+    let own = Arc::clone(plane);
+    vec![Trial::test("plane::serves_this_release", move || {
+        let plane = own.lock().map_err(|_| Failed::from("another test panicked"))?;
+        let output = std::process::Command::new(plane.kubectl())
+            .arg("--kubeconfig")
+            .arg(plane.admin())
+            .args(["get", "--raw", "/version"])
+            .output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        if text.contains("\"gitVersion\": \"v1.36.") { Ok(()) } else { Err(format!("it says {text}").into()) }
+    })]
+}

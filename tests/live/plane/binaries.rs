@@ -1,0 +1,45 @@
+//! Where the programs of the control plane are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The release that the tests are written for; another minor version is refused.
+const RELEASE: &str = "v1.36.";
+const PROGRAMS: [&str; 5] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
+
+/// The folder with all programs: that of `KUBEBUILDER_ASSETS`, or what `make control-plane` has built. Where there is
+/// none, the text says what to do.
+pub fn folder() -> Result<PathBuf, String> {
+    let (folder, from) = match std::env::var_os("KUBEBUILDER_ASSETS") {
+        Some(given) => (PathBuf::from(given), "KUBEBUILDER_ASSETS"),
+        None => {
+            (Path::new(env!("CARGO_MANIFEST_DIR")).join(".cache/control-plane/bin"), "what `make control-plane` builds")
+        }
+    };
+    let missing: Vec<&str> = PROGRAMS.into_iter().filter(|program| !folder.join(program).is_file()).collect();
+    if !missing.is_empty() {
+        return Err(format!(
+            "no control plane: {} ({from}) has no {}; run `make control-plane` (needs Go), or set KUBEBUILDER_ASSETS \
+             to a folder with them",
+            folder.display(),
+            missing.join(", ")
+        ));
+    }
+    for program in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
+        let version = version(&folder.join(program))?;
+        if !version.contains(RELEASE) {
+            return Err(format!(
+                "{} says it is {version:?}, and the tests are for Kubernetes {RELEASE}x: run `make control-plane`, or \
+                 set KUBEBUILDER_ASSETS to such a release",
+                folder.join(program).display()
+            ));
+        }
+    }
+    Ok(folder)
+}
+
+fn version(program: &Path) -> Result<String, String> {
+    let output = Command::new(program).arg("--version").output();
+    let output = output.map_err(|error| format!("{} does not start: {error}", program.display()))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
