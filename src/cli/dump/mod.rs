@@ -119,7 +119,7 @@ async fn dump(args: &Args, wanted: &Wanted) -> Result<Report, Failure> {
 fn address(flag: &str, url: &str) -> Result<http::Uri, Failure> {
     let parsed = url.trim().trim_end_matches('/').parse::<http::Uri>().ok();
     let whole = parsed.filter(|uri| uri.scheme().is_some() && uri.authority().is_some());
-    whole.ok_or_else(|| Failure::Usage(format!("{flag} {url}: expected an address such as http://127.0.0.1:8080")))
+    whole.ok_or_else(|| Failure::Usage(format!("{flag} {url}: expected an address such as http://127.0.0.1:8082")))
 }
 
 /// What was read.

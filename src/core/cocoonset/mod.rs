@@ -72,7 +72,9 @@ impl Observation for Observed {
     }
     fn take_in(&mut self, want: &Want, attempt: &Attempt, outcome: &Outcome) -> bool {
         if let Want::Change(change) = want {
-            return undone::take_in(self, change, attempt, outcome);
+            let undone = undone::take_in(self, change, attempt, outcome);
+            absorb::scale(self, change, outcome);
+            return undone;
         }
         absorb::absorb(self, attempt, outcome);
         false
