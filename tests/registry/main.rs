@@ -6,8 +6,6 @@ mod hostile;
 mod server;
 mod tls;
 
-use cocoon_operator::core::cocoonset::observed::Lease;
-use cocoon_operator::core::control::election::term_for;
 use cocoon_operator::core::outcome::{Answer, Class, Outcome};
 use cocoon_operator::core::wire::Verb;
 use cocoon_operator::shell::registry::Registry;
@@ -18,17 +16,15 @@ pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
 pub(crate) const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";
 
-/// Whoever leads for as long as anything takes.
-pub(crate) fn endless(_: Verb) -> Option<Duration> {
-    Some(Duration::MAX)
-}
+/// The term of somebody who leads for as long as it takes.
+pub(crate) const LEADS: fn(Verb) -> Option<Duration> = |_| Some(Duration::MAX);
 
 pub(crate) async fn head(registry: &Registry) -> Outcome {
-    registry.carry_out(Verb::RegistryHead, "vk-a", "hibernate", None, &endless).await
+    registry.carry_out(Verb::RegistryHead, "vk-a", "hibernate", None, &LEADS).await
 }
 
 pub(crate) async fn delete(registry: &Registry, digest: Option<&str>) -> Outcome {
-    registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", digest, &endless).await
+    registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", digest, &LEADS).await
 }
 
 /// A tag that is there, under digest `ONE`, and can be deleted.
@@ -121,8 +117,10 @@ async fn a_look_that_takes_the_rest_of_the_term_is_followed_by_no_delete() {
     })
     .await;
     let end = tokio::time::Instant::now() + Duration::from_millis(5_050);
-    let lease = move || Lease::Held(end.saturating_duration_since(tokio::time::Instant::now()));
-    let term = move |verb| term_for(lease(), verb);
+    let term = |verb| {
+        let left = end.saturating_duration_since(tokio::time::Instant::now());
+        (verb != Verb::RegistryDelete || left >= Duration::from_secs(5)).then_some(left)
+    };
     let registry = server.registry();
     let outcome = registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", Some(ONE), &term).await;
     assert_eq!(outcome.class, Class::Fenced);
