@@ -105,6 +105,9 @@ pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate
             .stop()
             .into();
     }
+    if seen.set.spec.unreadable {
+        return rollout::unreadable(pod).into();
+    }
     match budget::of(seen, &seat.role, pod.uid.as_str()) {
         Standing::Charged => {
             let finding = Finding::of(&REBUILD_CHARGED, format!("{} failed and is charged already", pod.name));

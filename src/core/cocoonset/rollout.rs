@@ -67,13 +67,18 @@ pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> 
     findings
 }
 
+/// Leaves a pod that is to go for another, while nobody knows what the other is to be.
+pub fn unreadable(pod: &PodFacts) -> Finding {
+    Finding::of(&UNREADABLE, format!("{}: part of the spec cannot be read", pod.name)).stop()
+}
+
 /// Replaces a pod: first the question, then the delete.
 pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Costed {
     if let Some(node) = rebuild::lost_node(seen, pod) {
         return rebuild::await_node(pod, &node).into();
     }
     if seen.set.spec.unreadable {
-        return Finding::of(&UNREADABLE, format!("{}: part of the spec cannot be read", pod.name)).stop().into();
+        return unreadable(pod).into();
     }
     let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy == Remedy::Recreate)));
     let delete = Change::DeletePod {
