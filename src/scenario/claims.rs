@@ -52,6 +52,7 @@ impl<R: Realm> Ground<'_, R> {
             Form::Pods => Ok(list(self.pods(claim).map(|pod| meta::text(pod, "name")))),
             Form::TagsLeft => Ok(self.tags.len().to_string()),
             Form::Tags => Ok(list(self.tags.iter().cloned())),
+            Form::EventsStored => Ok(self.events_stored(claim).to_string()),
             Form::NamespaceGone => {
                 Ok(is(self.world.get("namespaces", "", &self.key(claim).namespace).is_none(), "it is there"))
             }
@@ -89,6 +90,13 @@ impl<R: Realm> Ground<'_, R> {
     fn pods(&self, claim: &Claim) -> impl Iterator<Item = &Value> {
         let namespace = self.key(claim).namespace;
         self.world.all("pods", None).into_iter().filter(move |pod| meta::text(pod, "namespace") == namespace)
+    }
+    fn events_stored(&self, claim: &Claim) -> usize {
+        let key = self.key(claim);
+        let about = |event: &&Value| {
+            text_at(event, "/involvedObject/name") == key.name && text_at(event, "/reason") == claim.arg(0)
+        };
+        self.world.all("events", Some(&key.namespace)).into_iter().filter(about).count()
     }
 
     fn of_set(&self, claim: &Claim) -> String {
@@ -208,6 +216,7 @@ fn wanted(claim: &Claim) -> String {
         | Form::Answers
         | Form::LastWrites
         | Form::EventTimes
+        | Form::EventsStored
         | Form::FiredTimes => claim.args.last().cloned().unwrap_or_default(),
         Form::Pods | Form::Tags => list(claim.arg(0).split(',').map(|name| name.trim().to_owned())),
         Form::Message

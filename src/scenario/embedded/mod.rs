@@ -39,6 +39,7 @@ pub struct Embedded {
     first: Option<Operator>,
     second: Option<Operator>,
     refused: Vec<Kind>,
+    dry_run: bool,
     starts_at: Option<Duration>,
     down_for: Duration,
     happenings: Vec<Happening>,
@@ -65,6 +66,7 @@ impl Embedded {
             first: None,
             second: None,
             refused: refused.to_vec(),
+            dry_run: false,
             starts_at: None,
             down_for: Duration::ZERO,
             happenings: Vec::new(),
@@ -72,6 +74,13 @@ impl Embedded {
             processes: 0,
             metrics: Vec::new(),
         })
+    }
+
+    /// The same, with operators that write nothing.
+    #[must_use]
+    pub const fn with_dry_run(mut self, on: bool) -> Self {
+        self.dry_run = on;
+        self
     }
 
     /// The same, whose operators elect a leader.
@@ -96,13 +105,22 @@ impl Embedded {
         let _within = self.runtime.enter();
         // A watch that a story holds still stays so: its silence is not to be noticed within the story.
         let watch_timeout = Duration::from_secs(86_400);
+        let settings = Settings {
+            instance: name.to_owned(),
+            dry_run: self.dry_run,
+            workers: 1,
+            http_timeout: DEADLINE,
+            watch_timeout,
+            election,
+            ..Settings::default()
+        };
         let operator = Operator::start(Terms {
             name,
             beyond: Arc::new(self.cluster.clone()),
             refused: &self.refused,
             origin: self.origin,
             now: self.cluster.now(),
-            settings: Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, election, ..Settings::default() },
+            settings,
             registry: &|answer, clock| Registry::local(answer, clock).with_deadline(DEADLINE),
             pace: None,
         });

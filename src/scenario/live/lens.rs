@@ -108,7 +108,11 @@ impl Lens {
                     }
                 }
             }
-            (_, "Event") => self.mark_at(object, "/involvedObject/namespace"),
+            (_, "Event") => {
+                for about in ["involvedObject", "regarding", "related"] {
+                    self.mark_at(object, &format!("/{about}/namespace"));
+                }
+            }
             ("pods", _) => self.pod(object),
             _ => {}
         }
@@ -190,6 +194,20 @@ mod tests {
         assert_eq!(there.body["metadata"]["name"], "demo-0");
         let back: Value = serde_json::from_slice(&lens.back(there.body.to_string().as_bytes())).expect("JSON");
         assert_eq!(back, pod);
+    }
+
+    #[test]
+    fn an_event_is_about_an_object_of_its_namespace() {
+        let lens = Lens::new(7, Some("default"));
+        let about = json!({"kind": "CocoonSet", "namespace": "default", "name": "demo"});
+        let event =
+            json!({"kind": "Event", "metadata": {"namespace": "default"}, "regarding": about, "related": about});
+        let request = Request::new(Method::Post, "/apis/events.k8s.io/v1/namespaces/default/events");
+        let there = lens.there(&Request { body: event, ..request });
+        assert_eq!(there.path, "/apis/events.k8s.io/v1/namespaces/zz007-default/events");
+        for place in ["/metadata/namespace", "/regarding/namespace", "/related/namespace"] {
+            assert_eq!(there.body.pointer(place), Some(&json!("zz007-default")), "{place}");
+        }
     }
 
     #[test]

@@ -14,11 +14,12 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 /// What is mirrored: as the store calls it, and where it is listed.
-const KINDS: [(&str, &str); 4] = [
+const KINDS: [(&str, &str); 5] = [
     ("pods", "/api/v1/pods"),
     ("cocoonsets.cocoonset.cocoonstack.io", "/apis/cocoonset.cocoonstack.io/v1/cocoonsets"),
     ("namespaces", "/api/v1/namespaces"),
     ("nodes", "/api/v1/nodes"),
+    ("events", "/api/v1/events"),
 ];
 /// A watch that failed is opened again after this long.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -27,6 +28,14 @@ const AGAIN: Duration = Duration::from_millis(300);
 enum News {
     Listed(&'static str, Vec<Value>),
     Event(&'static str, WatchKind, Value),
+}
+
+impl News {
+    const fn resource(&self) -> &'static str {
+        match self {
+            Self::Listed(resource, _) | Self::Event(resource, ..) => resource,
+        }
+    }
 }
 
 /// What has happened to pods since the last look.
@@ -94,11 +103,12 @@ impl Mirror {
         !self.kept.is_empty()
     }
 
-    /// Takes in what there is. What is said of pods is given back; true as well if there was anything at all.
+    /// Takes in what there is. What is said of pods is given back; true as well if there was anything that somebody acts
+    /// on: nobody does on events.
     pub fn look(&mut self) -> (Seen, bool) {
         let mut news = std::mem::take(&mut self.kept);
         news.extend(self.news.try_iter());
-        let any = !news.is_empty();
+        let any = news.iter().any(|one| one.resource() != "events");
         let (mut events, mut listed) = (Vec::new(), false);
         for one in news {
             match one {

@@ -67,6 +67,8 @@ pub struct Live {
     refused: Vec<Kind>,
     starts_at: Option<Duration>,
     down_for: Duration,
+    /// Operators write nothing.
+    dry_run: bool,
     /// Operators elect a leader.
     elects: bool,
     /// Operators started so far.
@@ -106,6 +108,7 @@ impl Live {
             refused: setting::refused_kinds(&script.given),
             starts_at: None,
             down_for: Duration::ZERO,
+            dry_run: script.given.settings.dry_run,
             elects: script.given.settings.leader_election,
             processes: 0,
             longest: expected.saturating_add(LONGER),
@@ -123,13 +126,21 @@ impl Live {
         let _within = self.ground.handle.enter();
         // A watch that a story holds still stays so: its silence is not to be noticed within the story.
         let watch_timeout = Duration::from_secs(3_600);
+        let settings = Settings {
+            instance: name.to_owned(),
+            dry_run: self.dry_run,
+            http_timeout: DEADLINE,
+            watch_timeout,
+            election,
+            ..Settings::default()
+        };
         Process::start(Terms {
             name,
             beyond: Arc::clone(&self.line),
             refused: &self.refused,
             origin: self.origin,
             now: Timestamp::now(),
-            settings: Settings { http_timeout: DEADLINE, watch_timeout, election, ..Settings::default() },
+            settings,
             registry: &|answer, clock| self.registry(answer, clock),
             pace: None,
         })

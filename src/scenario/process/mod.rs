@@ -4,6 +4,8 @@
 mod recorder;
 pub mod wire;
 
+pub use recorder::Recorder;
+
 use super::happenings::{Happening, PassStory};
 use crate::core::control::election::Told;
 use crate::core::control::kinds::Kind;
@@ -14,7 +16,6 @@ use crate::shell::registry::{Local, Registry};
 use crate::shell::telling::{Heard, Pace, Witness};
 use crate::shell::{Shell, Stopper, run, shutdown};
 use jiff::Timestamp;
-use recorder::Recorder;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;

@@ -4,7 +4,7 @@ use super::objects::{child_mut, drop_nulls, is_deleting, meta, set_meta, stamp, 
 use super::path::Call;
 use super::reply::quoted;
 use super::status_error::{self as say, Answer, FieldError, Refused, bad_request, status};
-use super::{Key, Store, StoreReply, admission, crd, pods, schema};
+use super::{Key, Store, StoreReply, admission, crd, event_rules, pods, schema};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -152,6 +152,8 @@ impl Store {
             crd::establish(object, self.now);
         } else if resource.is_quota() {
             object["status"] = json!({});
+        } else if event_rules::is_event(call) {
+            event_rules::complete(object);
         }
         Ok(warnings)
     }
@@ -167,6 +169,8 @@ impl Store {
             errors.extend(pods::errors(object));
         } else if resource.is_crd() {
             errors.extend(crd::errors(object));
+        } else if event_rules::is_event(call) {
+            errors.extend(event_rules::errors(call, object));
         }
         if errors.is_empty() { Ok(()) } else { Err(say::invalid(resource, meta(object, "name"), &errors)) }
     }
