@@ -354,6 +354,15 @@ fn absurd_counts_are_fast_and_bounded() {
     assert_eq!(created, 256, "as many as one set may create, and no more (D-34)");
 }
 
+fn agents(count: u32) -> Observed {
+    let mut world = World::of(json!({ "agent": { "image": "img", "replicas": count } }));
+    world.add_pod(&Role::Main, State::Ready);
+    for slot in 1..=count {
+        world.add_pod(&Role::SubAgent(slot), State::Ready);
+    }
+    Stage::new(world).observe().expect("a set")
+}
+
 fn wanting(rule: &'static str, wants: Vec<Change>) -> Decision {
     let action = |change| Action {
         want: Want::Change(change),
