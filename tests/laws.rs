@@ -24,7 +24,7 @@ use common::world::{State, World};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Any JSON, with the words in it that the core looks for.
 fn any_json() -> impl Strategy<Value = Value> {
@@ -346,9 +346,7 @@ fn absurd_counts_are_fast_and_bounded() {
     let mut world = World::of(spec);
     world.add_pod(&Role::Main, State::Ready);
     let mut stage = Stage::new(world);
-    let start = Instant::now();
     let decision = explain(&stage.observe().expect("a set"));
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     assert!(decision.actions.len() <= 257, "{} actions", decision.actions.len());
     let ran = stage.pass(&mut common::stage::plainly).expect("a set");
     assert!(ran.end.is_ok());
@@ -363,32 +361,6 @@ fn agents(count: u32) -> Observed {
         world.add_pod(&Role::SubAgent(slot), State::Ready);
     }
     Stage::new(world).observe().expect("a set")
-}
-
-#[test]
-fn time_grows_with_the_pods_and_not_faster() {
-    let took = |seen: &Observed| {
-        let once = || {
-            let start = Instant::now();
-            let decision = explain(seen);
-            assert_eq!(seen.broken_law(&decision), None);
-            start.elapsed()
-        };
-        (0..7).map(|_| once()).min().expect("seven times")
-    };
-    let at_rest = |_: &mut Observed| {};
-    let deleted = |seen: &mut Observed| seen.set.deleting = Some(seen.now);
-    let scaled_down = |seen: &mut Observed| {
-        seen.set.spec.agent.replicas = 0;
-        seen.set.spec.agent.replicas_clamped = 0;
-    };
-    for change in [at_rest as fn(&mut Observed), deleted, scaled_down] {
-        let (mut few, mut many) = (agents(16), agents(128));
-        change(&mut few);
-        change(&mut many);
-        let growth = took(&many).as_secs_f64() / took(&few).as_secs_f64();
-        assert!(growth < 24.0, "8 times the pods took {growth:.1} times as long");
-    }
 }
 
 fn wanting(rule: &'static str, wants: Vec<Change>) -> Decision {

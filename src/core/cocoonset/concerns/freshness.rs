@@ -21,12 +21,9 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     if seen.live.object_gone {
         return Verdict::rest(Finding::of(&GONE, "a live answer says that it is gone").stop(), Report::Silent);
     }
-    let unreadable = answers::unreadable(seen);
-    if seen.unseen.is_empty() && !unreadable.is_empty() {
-        return Verdict::Act(unreadable);
-    }
     if seen.unseen.is_empty() {
-        return Verdict::pass("nothing of ours is unseen");
+        let unreadable = answers::unreadable(seen);
+        return if unreadable.is_empty() { Verdict::pass("nothing of ours is unseen") } else { Verdict::Act(unreadable) };
     }
     let what = seen.unseen.join(", ");
     let finding = Finding::of(&AWAIT_OWN_WRITES, format!("the watch has not shown {what} yet"))

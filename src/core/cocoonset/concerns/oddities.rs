@@ -110,7 +110,3 @@ fn long_names(seen: &Observed) -> impl Iterator<Item = Oddity> {
     })
 }
 
-/// Whether the rebuild history of any seat cannot be read; kept beside the rule that says so.
-pub fn history_is_unreadable(seen: &Observed) -> bool {
-    seen.set.rebuilds.both().iter().any(|history| history.is_unreadable())
-}
