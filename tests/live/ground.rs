@@ -15,12 +15,12 @@ pub const OPERATOR: &str = "system:serviceaccount:cocoon-system:cocoon-operator"
 /// Prepares the control plane.
 pub fn prepare(plane: &ControlPlane, handle: &Handle) -> Result<Ground, Fault> {
     let crds = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
-    kubectl(plane, &["apply", "-f", &crds.display().to_string()])?;
+    kubectl(plane, &["apply", "-k", &crds.display().to_string()])?;
     for manifest in ["namespace.yaml", "rbac.yaml"] {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(manifest);
         kubectl(plane, &["apply", "-f", &file.display().to_string()])?;
     }
-    kubectl(plane, &["wait", "--for=condition=Established", "--timeout=30s", "-f", &crds.display().to_string()])?;
+    kubectl(plane, &["wait", "--for=condition=Established", "--timeout=30s", "-k", &crds.display().to_string()])?;
     let operator = plane.kubeconfig(OPERATOR, Some("system:serviceaccounts"))?;
     Ok(Ground { handle: handle.clone(), admin: client(handle, &plane.admin())?, operator: client(handle, &operator)? })
 }
