@@ -20,7 +20,7 @@ pub fn prepare(plane: &ControlPlane, handle: &Handle) -> Result<Ground, Fault> {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(manifest);
         kubectl(plane, &["apply", "-f", &file.display().to_string()])?;
     }
-    kubectl(plane, &["wait", "--for=condition=Established", "--timeout=30s", "-k", &crds.display().to_string()])?;
+    kubectl(plane, &["wait", "--for=condition=Established", "--timeout=30s", "--all", "crd"])?;
     let operator = plane.kubeconfig(OPERATOR, Some("system:serviceaccounts"))?;
     Ok(Ground { handle: handle.clone(), admin: client(handle, &plane.admin())?, operator: client(handle, &operator)? })
 }
