@@ -1,12 +1,14 @@
 //! The live stage: the operator against a real control plane. One control plane is started for all tests and ended
 //! after the last.
 
+mod conformance;
 mod plane;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use plane::certs::Fault;
 use plane::{ControlPlane, binaries};
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
 
 /// What every live test gets.
@@ -19,7 +21,7 @@ fn main() -> ExitCode {
         Err(why) => return not_run(&why),
     };
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("control-plane-{}", std::process::id()));
-    let plane = match ControlPlane::start(&folder, &home) {
+    let plane = match ControlPlane::start(&folder, &home).and_then(installed) {
         Ok(plane) => Arc::new(Mutex::new(plane)),
         Err(error) => {
             eprintln!("the control plane did not start: {error}");
@@ -42,16 +44,51 @@ fn not_run(why: &str) -> ExitCode {
     if std::env::var_os("CI").is_some_and(|value| value == "true") { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+/// The project's kinds, served.
+fn installed(plane: ControlPlane) -> Result<ControlPlane, Fault> {
+    let crds = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
+    let crds = crds.display().to_string();
+    for arguments in
+        [vec!["create", "-f", &crds], vec!["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]]
+    {
+        let output = Command::new(plane.kubectl()).arg("--kubeconfig").arg(plane.admin()).args(&arguments).output()?;
+        if !output.status.success() {
+            return Err(format!("kubectl {arguments:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
+    }
+    Ok(plane)
+}
+
 fn trials(plane: &Plane) -> Vec<Trial> {
-    let own = Arc::clone(plane);
-    vec![Trial::test("plane::serves_this_release", move || {
-        let plane = own.lock().map_err(|_| Failed::from("another test panicked"))?;
-        let output = std::process::Command::new(plane.kubectl())
+    let version = on(plane, |plane| {
+        let output = Command::new(plane.kubectl())
             .arg("--kubeconfig")
             .arg(plane.admin())
             .args(["get", "--raw", "/version"])
             .output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if text.contains("\"gitVersion\": \"v1.36.") { Ok(()) } else { Err(format!("it says {text}").into()) }
-    })]
+    });
+    let conformance = on(plane, |plane| {
+        let report = conformance::run(plane)?;
+        println!("{report}");
+        if report.unexplained.is_empty() {
+            Ok(())
+        } else {
+            Err("the simulated API server is not like the real one".into())
+        }
+    });
+    vec![Trial::test("plane::serves_this_release", version), Trial::test("conformance", conformance)]
+}
+
+/// A test that has the control plane for as long as it takes.
+fn on(
+    plane: &Plane,
+    test: impl FnOnce(&ControlPlane) -> Result<(), Fault> + Send + 'static,
+) -> impl FnOnce() -> Result<(), Failed> + Send + 'static {
+    let plane = Arc::clone(plane);
+    move || {
+        let plane = plane.lock().map_err(|_| Failed::from("another test panicked"))?;
+        test(&plane).map_err(|error| Failed::from(error.to_string()))
+    }
 }
