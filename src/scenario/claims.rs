@@ -71,6 +71,8 @@ impl Ground<'_> {
             | Form::FiredTimes
             | Form::FiredMost
             | Form::Before
+            | Form::Told
+            | Form::NotTold
             | Form::NoGiveUp => Ok(self.of_operator(claim)),
         }
     }
@@ -151,6 +153,8 @@ impl Ground<'_> {
             Form::FiredTimes => counts.fired(first).to_string(),
             Form::FiredMost => most(counts.fired(first)),
             Form::Before => self.before(claim),
+            Form::Told => is(counts.notes().any(|note| note.contains(first)), "it is not"),
+            Form::NotTold => is(!counts.notes().any(|note| note.contains(first)), "it is"),
             Form::NoGiveUp => {
                 let given_up = counts.passes().find_map(|pass| match &pass.end {
                     PassEnd::GaveUp(because) => Some(because.to_string()),
@@ -227,6 +231,8 @@ fn wanted(claim: &Claim) -> String {
         | Form::NotFired
         | Form::FiredMost
         | Form::Before
+        | Form::Told
+        | Form::NotTold
         | Form::NoGiveUp => HOLDS.to_owned(),
     }
 }

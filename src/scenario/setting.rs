@@ -2,6 +2,7 @@
 
 use super::given::{Given, NodeGiven, PodGiven, SetGiven};
 use super::pods_given;
+use super::requests::OPERATOR_NAMESPACE;
 use crate::core::api::crd::crds;
 use crate::core::contract::keys;
 use crate::core::control::kinds::Kind;
@@ -77,10 +78,17 @@ pub fn world(given: &Given) -> Result<World, String> {
     let settings = world.store.settings_mut();
     settings.ordered_namespace_deletion = given.settings.ordered_namespace_deletion;
     settings.admission_adds = given.settings.admission_adds.clone();
+    settings.admission_strips = given.settings.admission_strips.clone();
     if given.settings.older_crd {
         install_older_crd(&mut world);
     }
+    if given.settings.loose_crd {
+        install_loose_crd(&mut world);
+    }
     world.store.add_namespace(&given.namespace);
+    if given.settings.leader_election && given.settings.operator_namespace {
+        world.store.add_namespace(OPERATOR_NAMESPACE);
+    }
     match &given.nodes {
         None => NODES.iter().for_each(|name| add_node(&mut world, name, &NodeGiven::default())),
         Some(nodes) => nodes.iter().for_each(|(name, node)| add_node(&mut world, name, node)),
@@ -105,7 +113,8 @@ pub fn world(given: &Given) -> Result<World, String> {
     Ok(world)
 }
 
-/// The CRD of the operator before this one knows no `nodeName` in the entries of the status.
+/// The CRD of the operator before this one knows no `nodeName` in the entries of the status, and no scale subresource
+/// with its two fields.
 fn install_older_crd(world: &mut World) {
     for mut crd in crds() {
         let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties";
@@ -114,6 +123,24 @@ fn install_older_crd(world: &mut World) {
             if let Some(fields) = entry {
                 fields.remove("nodeName");
             }
+        }
+        if let Some(fields) = crd.pointer_mut(status).and_then(Value::as_object_mut) {
+            fields.remove("subAgents");
+            fields.remove("selector");
+        }
+        if let Some(subresources) = crd.pointer_mut("/spec/versions/0/subresources").and_then(Value::as_object_mut) {
+            subresources.remove("scale");
+        }
+        world.store.install_crd(&crd);
+    }
+}
+
+/// Specs are not validated, nor are they between two versions of an object.
+fn install_loose_crd(world: &mut World) {
+    for mut crd in crds() {
+        if let Some(schema) = crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema") {
+            schema["properties"]["spec"] = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            schema.as_object_mut().into_iter().for_each(|map| drop(map.remove("x-kubernetes-validations")));
         }
         world.store.install_crd(&crd);
     }

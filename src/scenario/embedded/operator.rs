@@ -2,12 +2,13 @@
 
 use super::recorder::Recorder;
 use super::wire::Wire;
+use crate::core::control::election::Told;
 use crate::core::control::kinds::Kind;
 use crate::core::control::wake::Key;
-use crate::scenario::happenings::PassStory;
+use crate::scenario::happenings::{Happening, PassStory};
 use crate::scenario::replica::DEADLINE;
 use crate::shell::clock::Clock;
-use crate::shell::options::Settings;
+use crate::shell::options::{ElectionSettings, Settings};
 use crate::shell::registry::Registry;
 use crate::shell::telling::{Heard, Pace, Witness};
 use crate::shell::{Shell, Stopper, run, shutdown};
@@ -47,23 +48,46 @@ pub struct Ran {
     pub hangs: bool,
 }
 
-/// The workers' turns.
+/// What an election came to.
+pub struct Elected {
+    /// What people should know.
+    pub told: Vec<Happening>,
+    /// The operator has ended.
+    pub over: bool,
+}
+
+/// The turns of the workers, and of the election.
 #[derive(Debug)]
 struct Turns {
+    workers: Turn,
+    election: Turn,
+}
+
+#[derive(Debug)]
+struct Turn {
     granted: Semaphore,
-    /// How often a worker has come for a turn.
+    /// How often somebody has come for a turn.
     asked: watch::Sender<u64>,
+}
+
+impl Turn {
+    fn new() -> Self {
+        Self { granted: Semaphore::new(0), asked: watch::channel(0).0 }
+    }
+    async fn next(&self) {
+        self.asked.send_modify(|count| *count += 1);
+        if let Ok(permit) = self.granted.acquire().await {
+            permit.forget();
+        }
+    }
 }
 
 impl Pace for Turns {
     fn next_pass(&self) -> BoxFuture<'_, ()> {
-        async {
-            self.asked.send_modify(|count| *count += 1);
-            if let Ok(permit) = self.granted.acquire().await {
-                permit.forget();
-            }
-        }
-        .boxed()
+        self.workers.next().boxed()
+    }
+    fn next_election<'a>(&'a self, _due: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
+        self.election.next().boxed()
     }
 }
 
@@ -74,6 +98,9 @@ struct Fate {
 }
 
 impl Witness for Fate {
+    fn hears_of_the_lease(&self, told: &Told) {
+        self.recorder.hears_of_the_lease(told);
+    }
     fn hears(&self, key: &Key, heard: Heard<'_>) {
         let answered = matches!(heard, Heard::Answered(..));
         self.recorder.hears(key, heard);
@@ -86,15 +113,21 @@ impl Witness for Fate {
 
 impl Operator {
     /// A process that starts now, which may not watch the refused kinds. To be called within the runtime.
-    pub fn start(name: &str, cluster: &Cluster, refused: &[Kind], origin: Instant) -> Self {
+    pub fn start(
+        name: &str,
+        cluster: &Cluster,
+        refused: &[Kind],
+        origin: Instant,
+        election: Option<ElectionSettings>,
+    ) -> Self {
         let wire = Arc::new(Wire::new(refused));
         let recorder = Arc::new(Recorder::new(name, origin));
-        let turns = Arc::new(Turns { granted: Semaphore::new(0), asked: watch::channel(0).0 });
+        let turns = Arc::new(Turns { workers: Turn::new(), election: Turn::new() });
         let clock = Clock::starting_at(cluster.now(), 0);
         let registry = Registry::local(wire.registry(cluster), clock.clone()).with_deadline(DEADLINE);
         // A watch that a story holds still stays so: its silence is not to be noticed within the story.
         let watch_timeout = Duration::from_secs(86_400);
-        let settings = Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, ..Settings::default() };
+        let settings = Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, election, ..Settings::default() };
         let witness = Arc::new(Fate { recorder: Arc::clone(&recorder), wire: Arc::clone(&wire) });
         let shell = Shell::new(wire.client(cluster), registry, settings, clock);
         let shell = Arc::new(shell.with_witness(witness).with_pace(Arc::clone(&turns) as Arc<dyn Pace>));
@@ -107,12 +140,39 @@ impl Operator {
         Self { shell, wire, recorder, turns, stopper, task: Some(task), started: origin.elapsed() }
     }
 
-    /// It is asked to stop, and stops.
-    pub async fn stop(mut self) {
+    /// It is asked to stop, and stops; what is told of that.
+    pub async fn stop(mut self) -> Vec<Happening> {
         self.stopper.stop();
         if let Some(task) = self.task.take() {
             task.await.ok();
         }
+        self.recorder.take_told()
+    }
+
+    /// It does not reach the API server, or does again.
+    pub fn cut_off(&self, on: bool) {
+        self.wire.cut_off(on);
+    }
+
+    /// The election goes on, if there is something to do and the cluster was seen.
+    pub async fn elect(&mut self) -> Option<Elected> {
+        self.shell.leader.next_due().filter(|due| *due <= self.shell.clock.since_start())?;
+        let mut asked = self.turns.election.asked.subscribe();
+        if *asked.borrow_and_update() == 0 {
+            return None;
+        }
+        let task = self.task.as_mut()?;
+        self.turns.election.granted.add_permits(1);
+        let over = tokio::select! {
+            biased;
+            _ = asked.changed() => false,
+            _ = task => true,
+        };
+        if over {
+            self.task = None;
+        }
+        quiet().await;
+        Some(Elected { told: self.recorder.take_told(), over })
     }
 
     /// It dies after so many further calls.
@@ -140,18 +200,24 @@ impl Operator {
 
     /// When it would look again by itself.
     pub fn next_due(&self) -> Option<Duration> {
-        self.shell.state.next_due().map(|due| due.saturating_add(self.started))
+        let election = self.shell.leader.next_due().map(|due| due.saturating_add(self.started));
+        election.into_iter().chain(self.next_work()).min()
+    }
+    /// The same but for the lease.
+    pub fn next_work(&self) -> Option<Duration> {
+        let due = self.shell.state.next_due().filter(|_| self.shell.leader.leads());
+        due.map(|due| due.saturating_add(self.started))
     }
 
     /// One pass, if there is something to look at.
     pub async fn work(&self) -> Option<Ran> {
-        let mut asked = self.turns.asked.subscribe();
-        let at_rest = *asked.borrow_and_update() > 0;
+        let mut asked = self.turns.workers.asked.subscribe();
+        let at_rest = *asked.borrow_and_update() > 0 && self.shell.leader.leads();
         let due = self.shell.state.next_due().is_some_and(|due| due <= self.shell.clock.since_start());
         if !at_rest || (!due && self.shell.state.stats().depth == 0) {
             return None;
         }
-        self.turns.granted.add_permits(1);
+        self.turns.workers.granted.add_permits(1);
         let (died, hangs) = tokio::select! {
             biased;
             () = self.wire.died() => (true, false),

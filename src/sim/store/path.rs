@@ -108,6 +108,11 @@ impl Store {
         })
     }
 
+    /// The resource whose objects are at this path.
+    pub fn resource_at(&self, path: &str) -> Option<Arc<Resource>> {
+        self.resolve(path).map(|target| target.resource)
+    }
+
     /// What this path names; none if nothing is served there.
     pub(super) fn resolve(&self, path: &str) -> Option<Target> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -168,6 +173,7 @@ impl Store {
     fn write(&mut self, call: &Call<'_>) -> Answer {
         match call.verb {
             "create" => self.create(call),
+            "update" | "patch" if call.target.subresource == "scale" => self.write_scale(call),
             "update" => self.replace(call),
             "patch" => self.patch(call),
             "delete" => self.delete(call),
@@ -194,6 +200,7 @@ impl Store {
         match call.target.subresource.as_str() {
             "" => {}
             "status" if call.resource().status => {}
+            "scale" => return self.read_scale(call),
             _ => return Err(no_such_path()),
         }
         let Some(object) = self.objects.get(&call.key()) else {

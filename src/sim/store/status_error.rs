@@ -175,6 +175,13 @@ fn invalid_as(shown: &str, kind: &str, resource: &Resource, name: &str, errors: 
     status(422, "Invalid", &message, Some(details(resource, name, kind, causes)))
 }
 
+/// 422 for a Scale.
+pub fn invalid_scale(name: &str, error: &FieldError) -> Refused {
+    let message = format!("Scale.autoscaling {} is invalid: {}: {}", quoted(name), error.field, error.message);
+    let details = json!({"name": name, "group": "autoscaling", "kind": "Scale", "causes": [error.cause()]});
+    status(422, "Invalid", &message, Some(details))
+}
+
 /// 422 for the options of a request.
 pub fn invalid_options(kind: &str, error: &FieldError) -> Refused {
     let message = format!("{kind}.meta.k8s.io \"\" is invalid: {}: {}", error.field, error.message);
