@@ -7,3 +7,4 @@ mod mask;
 mod own;
 mod recorded;
 mod served;
+mod shapes;

@@ -73,6 +73,10 @@ fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
             ours.extend(terminating(seen.set.generation));
         }
         status.conditions = condition::merge(&status.conditions, ours, &stamp(seen));
+        // Every write of ours has them, so that an answer without them says that they are pruned.
+        if status.selector.is_empty() {
+            show_scale(seen, &mut status);
+        }
     }
     status
 }
@@ -88,25 +92,34 @@ fn terminating(generation: i64) -> [Condition; 2] {
 
 fn whole(seen: &Observed, phase: SetPhase, troubles: &[Trouble]) -> SetStatus {
     let counts = Counts::of(seen);
-    let shows_scale = !seen.memory.scale_pruned;
     let conditions = vec![
         counts.condition(seen.set.generation),
         progressing(&phase, seen.set.generation),
         suspended(&phase, seen.set.generation),
         degraded(seen, troubles),
     ];
-    SetStatus {
+    let mut status = SetStatus {
         observed_generation: seen.set.generation,
         phase: Some(phase),
         ready_agents: counts.ready_agents,
         desired_agents: counts.desired_agents,
         ready_toolboxes: counts.ready_toolboxes,
         desired_toolboxes: counts.desired_toolboxes,
-        sub_agents: shows_scale.then(|| sub_agents(seen)),
-        selector: if shows_scale { selector(seen) } else { String::new() },
         agents: agents(seen),
         toolboxes: toolbox_entries(seen),
         conditions: condition::merge(&seen.set.status.conditions, conditions, &stamp(seen)),
+        sub_agents: None,
+        selector: String::new(),
+    };
+    show_scale(seen, &mut status);
+    status
+}
+
+/// The two fields of the scale subresource, unless an older CRD prunes them (R25).
+fn show_scale(seen: &Observed, status: &mut SetStatus) {
+    if !seen.memory.scale_pruned {
+        status.sub_agents = Some(sub_agents(seen));
+        status.selector = selector(seen);
     }
 }
 

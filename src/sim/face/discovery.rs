@@ -20,6 +20,7 @@ const QUESTIONS: [(&str, &str, &str); 3] = [
 
 /// One resource as discovery tells of it.
 struct Entry {
+    custom: bool,
     group: String,
     version: String,
     name: String,
@@ -38,6 +39,15 @@ struct Below {
     /// Group, version and kind; group and version are empty where they are those of the resource.
     kind: (&'static str, &'static str, String),
     verbs: &'static [&'static str],
+}
+
+impl Entry {
+    /// A kind that is answered with; those of custom resources always say where they belong.
+    fn response(&self, group: &str, version: &str, kind: &str) -> Value {
+        let own = self.custom && version.is_empty();
+        let (group, version) = if own { (self.group.as_str(), self.version.as_str()) } else { (group, version) };
+        json!({"group": group, "version": version, "kind": kind})
+    }
 }
 
 /// The page at this path; none where nothing is told there.
@@ -93,6 +103,7 @@ fn entries(world: &World) -> Vec<Entry> {
 
 fn question(group: &str, version: &str, name: &str, kind: &str, verbs: Vec<&'static str>) -> Entry {
     Entry {
+        custom: false,
         group: group.to_owned(),
         version: version.to_owned(),
         name: name.to_owned(),
@@ -111,6 +122,7 @@ fn entry(kind: &Resource) -> Entry {
     // A collection of namespaces cannot be deleted.
     let verbs = verbs.iter().copied().filter(|verb| !kind.is_namespace() || *verb != "deletecollection").collect();
     Entry {
+        custom: kind.is_custom(),
         group: kind.group.clone(),
         version: kind.version.clone(),
         name: kind.plural.clone(),
@@ -174,7 +186,7 @@ fn discovered(entries: &[Entry], group: &str) -> Value {
         let here = entries.iter().filter(|entry| entry.group == group && entry.version == version);
         here.map(|entry| {
             let mut resource = json!({
-                "resource": entry.name, "responseKind": {"group": "", "version": "", "kind": entry.kind},
+                "resource": entry.name, "responseKind": entry.response("", "", &entry.kind),
                 "scope": if entry.namespaced { "Namespaced" } else { "Cluster" }, "singularResource": entry.singular,
                 "verbs": entry.verbs,
             });
@@ -182,7 +194,7 @@ fn discovered(entries: &[Entry], group: &str) -> Value {
             if !entry.below.is_empty() {
                 let shown = entry.below.iter().map(|below| {
                     let (group, version, kind) = &below.kind;
-                    let kind = json!({"group": group, "version": version, "kind": kind});
+                    let kind = entry.response(group, version, kind);
                     json!({"subresource": below.name, "responseKind": kind, "verbs": below.verbs})
                 });
                 resource["subresources"] = shown.collect();

@@ -68,7 +68,7 @@ fn unsupported(call: &Call<'_>) -> Refused {
     status(415, "UnsupportedMediaType", &message, None)
 }
 
-fn kind_of(value: &Value) -> &'static str {
+pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

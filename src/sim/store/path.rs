@@ -108,6 +108,17 @@ impl Store {
         })
     }
 
+    /// 404: built-in groups say it in a Status, everybody else in plain text.
+    fn nowhere(&self, path: &str) -> status_error::Refused {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let built_in = match parts.as_slice() {
+            ["api", _, ..] => true,
+            ["apis", group, _, ..] => self.resources.values().any(|kind| kind.group == *group && !kind.is_custom()),
+            _ => false,
+        };
+        if built_in { status_error::no_such_resource() } else { no_such_path() }
+    }
+
     /// The resource whose objects are at this path.
     pub fn resource_at(&self, path: &str) -> Option<Arc<Resource>> {
         self.resolve(path).map(|target| target.resource)
@@ -146,7 +157,7 @@ impl Store {
 
     /// The request with what it is about, once it has passed authentication, flow control and authorization.
     pub(super) fn admit<'a>(&mut self, user: &'a str, request: &'a Request) -> Result<Call<'a>, status_error::Refused> {
-        let target = self.resolve(&request.path).ok_or_else(no_such_path)?;
+        let target = self.resolve(&request.path).ok_or_else(|| self.nowhere(&request.path))?;
         let verb = verb(request, !target.name.is_empty());
         let call = Call { user, request, target, verb };
         admission::rules::at_the_door(self, &call)?;
@@ -201,7 +212,7 @@ impl Store {
             "" => {}
             "status" if call.resource().status => {}
             "scale" => return self.read_scale(call),
-            _ => return Err(no_such_path()),
+            _ => return Err(status_error::no_such_subresource(call.resource(), &call.target.name)),
         }
         let Some(object) = self.objects.get(&call.key()) else {
             return Err(status_error::not_found(call.resource(), &call.target.name));

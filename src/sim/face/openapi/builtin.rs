@@ -60,6 +60,13 @@ fn framed(schema: Value) -> Value {
     match schema {
         Value::Object(map) => {
             let mut map: Map<String, Value> = map.into_iter().map(|(key, value)| (key, framed(value))).collect();
+            // The Rust types insist on metadata; the API takes an object without.
+            if let Some(required) = map.get_mut("required").and_then(Value::as_array_mut) {
+                required.retain(|name| name != "metadata");
+            }
+            if map.get("required").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+                map.remove("required");
+            }
             // A property may be called so, too: then it is no text.
             let reference = map.get("$ref").filter(|reference| reference.is_string()).cloned();
             if let (Some(reference), true) = (reference, map.len() > 1) {
