@@ -1,6 +1,7 @@
 //! The live stage: the operator against a real control plane. One control plane is started for all tests and ended
 //! after the last.
 
+mod conform;
 mod conformance;
 mod plane;
 
@@ -21,7 +22,7 @@ fn main() -> ExitCode {
         Err(why) => return not_run(&why),
     };
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("control-plane-{}", std::process::id()));
-    let plane = match ControlPlane::start(&folder, &home).and_then(installed) {
+    let plane = match ControlPlane::start(&folder, &home) {
         Ok(plane) => Arc::new(Mutex::new(plane)),
         Err(error) => {
             eprintln!("the control plane did not start: {error}");
@@ -44,21 +45,6 @@ fn not_run(why: &str) -> ExitCode {
     if std::env::var_os("CI").is_some_and(|value| value == "true") { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// The project's kinds, served.
-fn installed(plane: ControlPlane) -> Result<ControlPlane, Fault> {
-    let crds = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
-    let crds = crds.display().to_string();
-    for arguments in
-        [vec!["create", "-f", &crds], vec!["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]]
-    {
-        let output = Command::new(plane.kubectl()).arg("--kubeconfig").arg(plane.admin()).args(&arguments).output()?;
-        if !output.status.success() {
-            return Err(format!("kubectl {arguments:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
-        }
-    }
-    Ok(plane)
-}
-
 fn trials(plane: &Plane) -> Vec<Trial> {
     let version = on(plane, |plane| {
         let output = Command::new(plane.kubectl())
@@ -70,7 +56,7 @@ fn trials(plane: &Plane) -> Vec<Trial> {
         if text.contains("\"gitVersion\": \"v1.36.") { Ok(()) } else { Err(format!("it says {text}").into()) }
     });
     let conformance = on(plane, |plane| {
-        let report = conformance::run(plane)?;
+        let report = conform::run(plane)?;
         println!("{report}");
         if report.unexplained.is_empty() {
             Ok(())

@@ -57,7 +57,11 @@ pub const KINDS: [Kind; 9] = [
         collection: "/api/v1/namespaces/{ns}/pods",
         api_version: "v1",
         kind: "Pod",
-        content: || json!({"spec": {"containers": [{"name": "agent", "image": "ubuntu:24.04"}]}}),
+        // Nobody schedules it: what a scheduler writes comes in its own time.
+        content: || {
+            json!({"spec": {"automountServiceAccountToken": false, "schedulerName": "nobody",
+                "containers": [{"name": "agent", "image": "ubuntu:24.04"}]}})
+        },
         change: || json!({"spec": {"containers": [{"name": "agent", "image": "ubuntu:26.04"}]}}),
         status: Some(|| json!({"phase": "Running", "podIP": "10.0.0.7", "podIPs": [{"ip": "10.0.0.7"}]})),
     },

@@ -1,5 +1,6 @@
 //! Conformance of the simulated API server: one script of calls is sent to it and to a real one, and every answer is
-//! compared. A difference is a fault of the simulated one, or stands in `known.rs` with its reason.
+//! compared. A difference is a fault of the simulated one, or stands in `known.rs` with its reason. What the real one
+//! answered is on record, so that the comparison needs a real one only to renew it.
 
 mod call;
 mod kinds;
@@ -8,23 +9,25 @@ mod lives;
 mod normal;
 mod places;
 mod player;
-mod report;
+pub mod report;
 mod schemas;
 mod watches;
 
-use crate::plane::ControlPlane;
-use crate::plane::certs::Fault;
 use call::Call;
 use cocoon_operator::sim::server::Cluster;
 use cocoon_operator::sim::world::World;
+use futures::{StreamExt, TryStreamExt};
 use player::Player;
-use report::{Compared, Report};
+use report::Said;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// Why a script could not be played.
+pub type Fault = Box<dyn std::error::Error + Send + Sync>;
+
 /// Calls that belong together, in a namespace of their own.
 pub struct Case {
-    name: String,
+    pub name: String,
     steps: Vec<Step>,
 }
 
@@ -45,69 +48,66 @@ impl Case {
 /// A watch that shows nothing for so long has shown everything.
 const QUIET: Duration = Duration::from_millis(600);
 
-fn cases() -> Vec<Case> {
+/// So many cases are played at once.
+const SIDE_BY_SIDE: usize = 6;
+
+/// The whole script.
+pub fn cases() -> Vec<Case> {
     [lives::cases(), schemas::cases(), places::cases(), watches::cases()].into_iter().flatten().collect()
 }
 
-/// Plays everything against both; the report says what differs.
-pub fn run(plane: &ControlPlane) -> Result<Report, Fault> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+/// Plays these cases against the server behind `client`.
+pub async fn play(cases: &[Case], client: impl Fn() -> kube::Client) -> Result<Said, Fault> {
+    let played = futures::stream::iter(cases).map(|case| {
+        let client = client();
+        async move { play_case(case, client).await.map_err(|error| Fault::from(format!("{}: {error}", case.name))) }
+    });
+    played.buffered(SIDE_BY_SIDE).try_concat().await
+}
+
+/// Plays these cases against a fresh simulated cluster each, on a clock that does not wait. `client` makes a client of a
+/// cluster.
+pub fn play_simulated(cases: &[Case], client: impl Fn(&Cluster) -> kube::Client) -> Result<Said, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build()?;
     runtime.block_on(async {
-        let real = plane.client(&plane.admin()).await?;
-        let mut report = Report::default();
-        for case in cases() {
-            let compared = play(&case, real.clone()).await.map_err(|error| format!("{}: {error}", case.name))?;
-            report.add(compared);
+        let mut said = Said::new();
+        for case in cases {
+            let cluster = Cluster::new(World::new(jiff::Timestamp::now()));
+            let driver = tokio::spawn({
+                let cluster = cluster.clone();
+                async move { cluster.drive().await }
+            });
+            let played = play_case(case, client(&cluster)).await;
+            driver.abort();
+            said.extend(played.map_err(|error| format!("{}: {error}", case.name))?);
         }
-        Ok(report)
+        Ok(said)
     })
 }
 
-async fn play(case: &Case, real: kube::Client) -> Result<Vec<Compared>, Fault> {
+async fn play_case(case: &Case, client: kube::Client) -> Result<Said, Fault> {
     let namespace = format!("conform-{}", case.name);
-    let cluster = Cluster::new(World::new(jiff::Timestamp::now()));
-    let driver = tokio::spawn({
-        let cluster = cluster.clone();
-        async move { cluster.drive().await }
-    });
-    let mut ours = Player::new(cluster.client("admin", "default"), &namespace);
-    let mut theirs = Player::new(real, &namespace);
-    let mut compared = Vec::new();
-    for setup in [
-        call::post(
-            "/api/v1/namespaces",
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
-        ),
-        call::get("/api/v1/namespaces/{ns}/serviceaccounts/default").once(
-            "/api/v1/namespaces/{ns}/serviceaccounts/default",
-            "/metadata/name",
-            json!("default"),
-        ),
-    ] {
-        ours.play(&setup).await?;
-        theirs.play(&setup).await?;
-    }
+    let mut player = Player::new(client, &namespace);
+    let account = "/api/v1/namespaces/{ns}/serviceaccounts/default";
+    let own = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+    player.play(&call::post("/api/v1/namespaces", own)).await?;
+    player.play(&call::get(account).once(account, "/metadata/name", json!("default"))).await?;
+    let mut said = Said::new();
     for step in &case.steps {
-        let (place, here, there) = match step {
+        let (place, answer) = match step {
             Step::Call(call) => {
-                let here = ours.play(call).await.map_err(|error| format!("simulated: {}: {error}", call.title))?;
-                let there = theirs.play(call).await.map_err(|error| format!("real: {}: {error}", call.title))?;
-                let place = format!("{} ({} {})", call.title, call.method, call.path);
-                (place, ours.names.answer(&here), theirs.names.answer(&there))
+                let answer = player.play(call).await.map_err(|error| format!("{}: {error}", call.title))?;
+                (format!("{} ({} {})", call.title, call.method, call.path), player.names.answer(&answer))
             }
             Step::Watch { title, path, calls } => {
-                let here =
-                    watched(&mut ours, path, calls).await.map_err(|error| format!("simulated: {title}: {error}"))?;
-                let there =
-                    watched(&mut theirs, path, calls).await.map_err(|error| format!("real: {title}: {error}"))?;
-                (format!("watch: {title} ({path})"), here, there)
+                let answer = watched(&mut player, path, calls).await.map_err(|error| format!("{title}: {error}"))?;
+                (format!("watch: {title} ({path})"), answer)
             }
         };
-        compared.push(Compared::of(&format!("{}: {place}", case.name), &here, &there));
+        said.push((format!("{}: {place}", case.name), answer));
     }
-    theirs.play(&call::delete("/api/v1/namespaces/{ns}")).await?;
-    driver.abort();
-    Ok(compared)
+    player.play(&call::delete("/api/v1/namespaces/{ns}")).await?;
+    Ok(said)
 }
 
 async fn watched(player: &mut Player, path: &str, calls: &[Call]) -> Result<Value, Fault> {
@@ -115,31 +115,4 @@ async fn watched(player: &mut Player, path: &str, calls: &[Call]) -> Result<Valu
     let answer = player.names.answer(&answer);
     let events: Vec<Value> = events.iter().map(|event| player.names.event(event)).collect();
     Ok(json!({ "answer": answer, "events": events }))
-}
-
-/// Where two answers differ, as pointers.
-pub fn differences(here: &Value, there: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    compare("", here, there, &mut found);
-    found
-}
-
-fn compare(at: &str, here: &Value, there: &Value, found: &mut Vec<String>) {
-    match (here, there) {
-        (Value::Object(left), Value::Object(right)) => {
-            let keys: std::collections::BTreeSet<&String> = left.keys().chain(right.keys()).collect();
-            for key in keys {
-                let absent = Value::Null;
-                let (one, other) = (left.get(key).unwrap_or(&absent), right.get(key).unwrap_or(&absent));
-                compare(&format!("{at}/{}", key.replace('/', "~1")), one, other, found);
-            }
-        }
-        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
-            for (index, (one, other)) in left.iter().zip(right).enumerate() {
-                compare(&format!("{at}/{index}"), one, other, found);
-            }
-        }
-        (one, other) if one == other => {}
-        (one, other) => found.push(format!("{at}: simulated {one}, real {other}")),
-    }
 }

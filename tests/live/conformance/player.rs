@@ -1,14 +1,15 @@
 //! Sends the calls of a case to one server and keeps what it said of each object.
 
+use super::Fault;
 use super::call::{Call, Payload, Until};
 use super::normal::Names;
-use crate::plane::certs::Fault;
 use http::Request;
 use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// What controllers do in their time, they do within this.
 const PATIENCE: Duration = Duration::from_secs(60);
