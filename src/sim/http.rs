@@ -37,7 +37,8 @@ where
     let token = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let user = token.and_then(|token| token.strip_prefix("Bearer ")).unwrap_or(user);
     let request = match read(&parts, &bytes) {
-        Ok(request) => request,
+        Ok(Some(request)) => request,
+        Ok(None) => return Ok(answer(&cluster.with(|world| world.store.unknown_method(parts.uri.path())))),
         Err(reply) => return Ok(answer(&reply)),
     };
     let header = |name| parts.headers.get(name).and_then(|value: &::http::HeaderValue| value.to_str().ok());
@@ -47,7 +48,7 @@ where
     }
     let shape =
         Shape::of(accept, request.query.iter().find(|(key, _)| key == "includeObject").map(|(_, of)| of.as_str()));
-    if is_watch(&request) {
+    if cluster.with(|world| world.store.is_watch(&request)) {
         return match cluster.with(|world| world.open_watch(user, &request)) {
             Opened::Watch(watch) => Ok(respond(200, "application/json", cluster.stream(*watch, shape))),
             Opened::Refused(reply) => refuse_watch(reply).await,
@@ -76,8 +77,8 @@ fn shape_reply(world: &World, shape: Shape, request: &wire::Request, reply: &mut
     }
 }
 
-/// A request as the world takes it.
-fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire::Request, Box<StoreReply>> {
+/// A request as the world takes it; none where its method is not known.
+fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<Option<wire::Request>, Box<StoreReply>> {
     let method = match parts.method.as_str() {
         "GET" => Method::Get,
         "HEAD" => Method::Head,
@@ -85,7 +86,7 @@ fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire::Request, 
         "PUT" => Method::Put,
         "PATCH" => Method::Patch,
         "DELETE" => Method::Delete,
-        _ => return Err(Box::new(StoreReply::text(405, "method not allowed\n"))),
+        _ => return Ok(None),
     };
     let path = percent_encoding::percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
     let mut request = wire::Request::new(method, path);
@@ -106,7 +107,7 @@ fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire::Request, 
         let raw = |_| Value::String(String::from_utf8_lossy(bytes).into_owned());
         request.body = serde_json::from_slice(bytes).unwrap_or_else(raw);
     }
-    Ok(request)
+    Ok(Some(request))
 }
 
 fn failure(code: u16, reason: &str, message: &str) -> Value {
@@ -114,11 +115,6 @@ fn failure(code: u16, reason: &str, message: &str) -> Value {
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "reason": reason,
         "code": code,
     })
-}
-
-fn is_watch(request: &wire::Request) -> bool {
-    let asked = |(key, value): &(String, String)| key == "watch" && matches!(value.as_str(), "true" | "1");
-    matches!(request.method, Method::Get) && request.query.iter().any(asked)
 }
 
 fn respond(status: u16, kind: &str, body: Body) -> Response<Body> {

@@ -2,12 +2,16 @@
 //! the real one says becomes the record that the comparison without a real one goes by.
 
 use crate::conformance::report::{Report, Said};
-use crate::conformance::{cases, play, play_simulated};
+use crate::conformance::{Case, cases, play_case, play_simulated};
 use crate::plane::ControlPlane;
 use crate::plane::certs::Fault;
+use futures::{StreamExt, TryStreamExt};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
+
+/// So many cases are played at once.
+const SIDE_BY_SIDE: usize = 6;
 
 /// Plays everything against both; the report says what differs.
 pub fn run(plane: &ControlPlane) -> Result<Report, Fault> {
@@ -16,13 +20,20 @@ pub fn run(plane: &ControlPlane) -> Result<Report, Fault> {
     let script = cases();
     let real = runtime.block_on(async {
         let client = plane.client(&plane.admin()).await?;
-        play(&script, || client.clone()).await
+        play(&script, &client).await
     })?;
     if std::env::var_os("UPDATE_RECORD").is_some() {
         record(&real)?;
     }
     let simulated = play_simulated(&script, |cluster| cluster.client("admin", "default"))?;
     Ok(Report::of(&simulated, &real))
+}
+
+async fn play(cases: &[Case], client: &kube::Client) -> Result<Said, Fault> {
+    let played = futures::stream::iter(cases).map(|case| async move {
+        play_case(case, client.clone()).await.map_err(|error| Fault::from(format!("{}: {error}", case.name)))
+    });
+    played.buffered(SIDE_BY_SIDE).try_concat().await
 }
 
 fn serve_our_kinds(plane: &ControlPlane) -> Result<(), Fault> {

@@ -9,6 +9,7 @@ mod reviews;
 mod shape;
 mod table;
 
+pub(super) use openapi::builtin_schemas;
 pub(super) use page::Page;
 pub(super) use shape::{Shape, Shaper};
 

@@ -2,7 +2,7 @@
 
 use super::reply::{ReplyBody, StoreReply};
 use super::resource::Resource;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const NEW_FACE: &str = "events.events.k8s.io";
 
@@ -31,6 +31,15 @@ pub(super) fn is_new_face(resource: &str) -> bool {
 pub(super) fn stored(resource: &Resource, object: &mut Value) {
     if is_new_face(&resource.qualified()) {
         rename(object, "v1", |(old, new)| (*new, *old));
+    }
+    if resource.plural == "events" && !resource.is_custom() {
+        let map = super::objects::as_map(object);
+        for (field, empty) in [("source", json!({})), ("involvedObject", json!({}))] {
+            map.entry(field).or_insert(empty);
+        }
+        for field in ["reportingComponent", "reportingInstance"] {
+            map.entry(field).or_insert_with(|| json!(""));
+        }
     }
 }
 

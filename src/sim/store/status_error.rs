@@ -159,8 +159,20 @@ pub fn already_bound(name: &str, node: &str) -> Refused {
     status(409, "Conflict", &message, Some(json!({"name": name, "kind": "pods/binding"})))
 }
 
+/// 422 for an object of another kind than its path.
+pub fn wrong_kind(resource: &Resource, name: &str, kind: &str) -> Refused {
+    let detail = format!("must be {}", resource.kind);
+    let error = FieldError::invalid("kind", &Value::from(kind), &detail);
+    invalid_as(&format!("{kind}.{}", resource.group), kind, resource, name, &[error])
+}
+
 /// 422 under the Kind, as validation of objects gives it.
 pub fn invalid(resource: &Resource, name: &str, errors: &[FieldError]) -> Refused {
+    if resource.plural == "events" {
+        // Both faces of events are checked as the older one.
+        let resource = &Resource { group: String::new(), ..resource.clone() };
+        return invalid_as(&resource.kind, &resource.kind, resource, name, errors);
+    }
     invalid_as(&resource.qualified_kind(), &resource.kind, resource, name, errors)
 }
 
@@ -182,9 +194,10 @@ pub fn invalid_patch(error: &FieldError) -> Refused {
 }
 
 /// 422 for the options of a request.
-pub fn invalid_options(kind: &str, error: &FieldError) -> Refused {
-    let message = format!("{kind}.meta.k8s.io \"\" is invalid: {}: {}", error.field, error.message);
-    let details = json!({"group": "meta.k8s.io", "kind": kind, "causes": [error.cause()]});
+pub fn invalid_options(kind: &str, errors: &[FieldError]) -> Refused {
+    let message = format!("{kind}.meta.k8s.io \"\" is invalid: {}", aggregate(errors));
+    let causes: Vec<Value> = errors.iter().map(FieldError::cause).collect();
+    let details = json!({"group": "meta.k8s.io", "kind": kind, "causes": causes});
     status(422, "Invalid", &message, Some(details))
 }
 
@@ -275,6 +288,15 @@ pub fn no_such_subresource(resource: &Resource, name: &str) -> Refused {
 /// 404 of a built-in group that has no such resource.
 pub fn no_such_resource() -> Refused {
     status(404, "NotFound", "the server could not find the requested resource", Some(json!({})))
+}
+
+/// 405 for a method that is no verb at all.
+pub fn unknown_method(resource: &Resource) -> Refused {
+    if !resource.is_custom() {
+        return method_not_allowed();
+    }
+    let message = format!(" is not supported on resources of kind {}", quoted(&resource.qualified()));
+    status(405, "MethodNotAllowed", &message, Some(details(resource, "", &resource.plural, Vec::new())))
 }
 
 /// 405.

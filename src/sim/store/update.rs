@@ -21,29 +21,25 @@ impl Store {
     /// PUT.
     pub(super) fn replace(&mut self, call: &Call<'_>) -> Answer {
         check_subresource(call)?;
-        let proposed = decode(call)?;
-        let (name, in_path) = (meta(&proposed, "name"), &call.target.name);
-        if !name.is_empty() && name != in_path {
-            return Err(bad_request(&format!(
-                "the name of the object ({name}) does not match the name on the URL ({in_path})"
-            )));
-        }
-        let namespace = meta(&proposed, "namespace");
-        if !namespace.is_empty() && namespace != call.target.namespace {
-            return Err(bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
+        let (proposed, warnings) = decode(call)?;
+        let in_path = &call.target.name;
+        check_place(call, &proposed)?;
+        let missing = !self.objects.contains_key(&call.key());
+        if missing && call.resource().is_created_by_put() && call.target.subresource.is_empty() {
+            return self.create_as(call);
         }
         let current = self.current(call)?;
         let uid = meta(&proposed, "uid");
         if !uid.is_empty() && uid != meta(&current, "uid") {
             return Err(say::conflict(call.resource(), in_path, &storage_precondition(call, uid, &current)));
         }
-        if meta(&proposed, "resourceVersion").is_empty() && call.resource().is_custom() {
+        if meta(&proposed, "resourceVersion").is_empty() && call.resource().insists_on_version() {
             let error = FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
             return Err(say::invalid_in_storage(call.resource(), in_path, &[error]));
         }
-        self.finish_update(call, &current, proposed, Origin::Put)
+        let mut reply = self.finish_update(call, &current, proposed, Origin::Put)?;
+        reply.warnings.splice(0..0, warnings);
+        Ok(reply)
     }
 
     /// The object that the path names, or 404.
@@ -66,6 +62,7 @@ impl Store {
         }
         tidy_metadata(&mut proposed);
         let stated = meta(&proposed, "resourceVersion");
+        super::options::check_stated_version(stated)?;
         if !stated.is_empty() && stated != meta(current, "resourceVersion") {
             return Err(say::modified(&resource, &call.target.name));
         }
@@ -96,6 +93,8 @@ impl Store {
             schema.default(proposed);
         } else if resource.is_pod() {
             pods::default_spec(proposed);
+        } else if resource.is_node() {
+            super::create::default_node(proposed);
         } else if resource.is_crd() {
             crd::establish(proposed, self.now);
         }
@@ -175,14 +174,30 @@ pub(super) fn check_subresource(call: &Call<'_>) -> Result<(), Refused> {
     }
 }
 
+/// The name and namespace that a written object states against those of its path.
+pub(super) fn check_place(call: &Call<'_>, object: &Value) -> Result<(), Refused> {
+    let (name, in_path) = (meta(object, "name"), &call.target.name);
+    if !name.is_empty() && name != in_path {
+        return Err(bad_request(&format!(
+            "the name of the object ({name}) does not match the name on the URL ({in_path})"
+        )));
+    }
+    let namespace = meta(object, "namespace");
+    if !namespace.is_empty() && namespace != call.target.namespace {
+        return Err(bad_request("the namespace of the provided object does not match the namespace sent on the request"));
+    }
+    Ok(())
+}
+
 fn storage_precondition(call: &Call<'_>, uid: &str, current: &Value) -> String {
     let resource = call.resource();
-    let group = if resource.group.is_empty() { String::new() } else { format!("{}/", resource.group) };
+    let group = if resource.is_custom() { format!("{}/", resource.group) } else { String::new() };
+    // Nodes are still stored under their first name.
+    let plural = if resource.is_node() { "minions" } else { &resource.plural };
     let place = if call.target.namespace.is_empty() { String::new() } else { format!("{}/", call.target.namespace) };
     format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{place}{}, ResourceVersion: 0, \
+        "StorageError: invalid object, Code: 4, Key: /registry/{group}{plural}/{place}{}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-        resource.plural,
         call.target.name,
         meta(current, "uid"),
     )

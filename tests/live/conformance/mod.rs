@@ -16,7 +16,6 @@ mod watches;
 use call::Call;
 use cocoon_operator::sim::server::Cluster;
 use cocoon_operator::sim::world::World;
-use futures::{StreamExt, TryStreamExt};
 use player::Player;
 use report::Said;
 use serde_json::{Value, json};
@@ -48,21 +47,9 @@ impl Case {
 /// A watch that shows nothing for so long has shown everything.
 const QUIET: Duration = Duration::from_millis(600);
 
-/// So many cases are played at once.
-const SIDE_BY_SIDE: usize = 6;
-
 /// The whole script.
 pub fn cases() -> Vec<Case> {
     [lives::cases(), schemas::cases(), places::cases(), watches::cases()].into_iter().flatten().collect()
-}
-
-/// Plays these cases against the server behind `client`.
-pub async fn play(cases: &[Case], client: impl Fn() -> kube::Client) -> Result<Said, Fault> {
-    let played = futures::stream::iter(cases).map(|case| {
-        let client = client();
-        async move { play_case(case, client).await.map_err(|error| Fault::from(format!("{}: {error}", case.name))) }
-    });
-    played.buffered(SIDE_BY_SIDE).try_concat().await
 }
 
 /// Plays these cases against a fresh simulated cluster each, on a clock that does not wait. `client` makes a client of a
@@ -85,7 +72,8 @@ pub fn play_simulated(cases: &[Case], client: impl Fn(&Cluster) -> kube::Client)
     })
 }
 
-async fn play_case(case: &Case, client: kube::Client) -> Result<Said, Fault> {
+/// Plays one case against the server behind this client.
+pub async fn play_case(case: &Case, client: kube::Client) -> Result<Said, Fault> {
     let namespace = format!("conform-{}", case.name);
     let mut player = Player::new(client, &namespace);
     let account = "/api/v1/namespaces/{ns}/serviceaccounts/default";

@@ -17,7 +17,7 @@ pub struct Names {
     generated: BTreeMap<String, usize>,
 }
 
-const TIMES: [&str; 10] = [
+const TIMES: [&str; 11] = [
     "creationTimestamp",
     "deletionTimestamp",
     "lastTransitionTime",
@@ -28,6 +28,7 @@ const TIMES: [&str; 10] = [
     "eventTime",
     "startTime",
     "lastUpdateTime",
+    "timeAdded",
 ];
 
 impl Names {
@@ -141,6 +142,9 @@ impl Names {
 
     fn plain(&self, text: &str) -> String {
         let mut text = text.to_owned();
+        for before in ["ResourceVersion in record (", "ResourceVersion in object meta: "] {
+            text = without_number(&text, before);
+        }
         for (from, to) in &self.texts {
             if text.contains(from.as_str()) {
                 text = text.replace(from.as_str(), to);
@@ -148,6 +152,12 @@ impl Names {
         }
         text
     }
+}
+
+/// The text with `N` for the number that follows these words.
+fn without_number(text: &str, words: &str) -> String {
+    let Some((head, tail)) = text.split_once(words) else { return text.to_owned() };
+    format!("{head}{words}N{}", tail.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
 /// The token volume that the ServiceAccount plugin adds has a random name, and the simulated nodes have no use for it.
