@@ -239,7 +239,7 @@ impl Store {
         let mut errors = admission::metadata_errors(resource, object);
         if let Some(schema) = &resource.schema {
             errors.extend(schema.errors(object, None));
-            errors.extend(super::scale::errors(call, object, &errors));
+            errors.extend(super::scale::errors(call, object));
             errors.extend(admission::rules_broken(schema, object, None, &errors));
         } else if resource.is_pod() {
             errors.extend(pod_errors::errors(object));

@@ -145,6 +145,8 @@ pub fn modified(resource: &Resource, name: &str) -> Refused {
 
 /// 409 of a precondition on DELETE: `details.kind` is the Kind.
 pub fn precondition(resource: &Resource, name: &str, why: &str) -> Refused {
+    let core = as_core(resource);
+    let resource = core.as_ref().unwrap_or(resource);
     let message = format!("Operation cannot be fulfilled on {} {}: {why}", resource.qualified_kind(), quoted(name));
     status(409, "Conflict", &message, Some(details(resource, name, &resource.kind, Vec::new())))
 }
@@ -159,6 +161,12 @@ pub fn already_bound(name: &str, node: &str) -> Refused {
     status(409, "Conflict", &message, Some(json!({"name": name, "kind": "pods/binding"})))
 }
 
+/// Both faces of events are checked as the older one.
+fn as_core(resource: &Resource) -> Option<Resource> {
+    (resource.plural == "events" && !resource.is_custom())
+        .then(|| Resource { group: String::new(), ..resource.clone() })
+}
+
 /// 422 for an object of another kind than its path.
 pub fn wrong_kind(resource: &Resource, name: &str, kind: &str) -> Refused {
     let detail = format!("must be {}", resource.kind);
@@ -168,11 +176,8 @@ pub fn wrong_kind(resource: &Resource, name: &str, kind: &str) -> Refused {
 
 /// 422 under the Kind, as validation of objects gives it.
 pub fn invalid(resource: &Resource, name: &str, errors: &[FieldError]) -> Refused {
-    if resource.plural == "events" {
-        // Both faces of events are checked as the older one.
-        let resource = &Resource { group: String::new(), ..resource.clone() };
-        return invalid_as(&resource.kind, &resource.kind, resource, name, errors);
-    }
+    let core = as_core(resource);
+    let resource = core.as_ref().unwrap_or(resource);
     invalid_as(&resource.qualified_kind(), &resource.kind, resource, name, errors)
 }
 

@@ -135,7 +135,7 @@ fn merge_keyed(list: Vec<Value>, changes: &[Value], key: &str) -> Result<Vec<Val
 }
 
 /// A value as Go prints it.
-fn in_go(value: &Value) -> String {
+pub(super) fn in_go(value: &Value) -> String {
     match value {
         Value::Object(map) => {
             let members: Vec<String> = map.iter().map(|(key, value)| format!("{key}:{}", in_go(value))).collect();

@@ -117,7 +117,7 @@ impl Store {
             } else {
                 errors.extend(schema.errors(proposed, Some(current)));
             }
-            errors.extend(super::scale::errors(call, proposed, &errors));
+            errors.extend(super::scale::errors(call, proposed));
             errors.extend(admission::rules_broken(schema, proposed, Some(current), &errors));
         }
         errors

@@ -105,8 +105,8 @@ pub const KINDS: [Kind; 9] = [
         collection: "/api/v1/namespaces/{ns}/resourcequotas",
         api_version: "v1",
         kind: "ResourceQuota",
-        content: || json!({"spec": {"hard": {"configmaps": "100"}}}),
-        change: || json!({"spec": {"hard": {"configmaps": "99"}}}),
+        content: || json!({"spec": {"hard": {"secrets": "100"}}}),
+        change: || json!({"spec": {"hard": {"secrets": "99"}}}),
         status: None,
     },
     Kind {

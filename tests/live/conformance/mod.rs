@@ -47,6 +47,9 @@ impl Case {
 /// A watch that shows nothing for so long has shown everything.
 const QUIET: Duration = Duration::from_millis(600);
 
+/// From one step to the next.
+const BETWEEN: Duration = Duration::from_millis(60);
+
 /// The whole script.
 pub fn cases() -> Vec<Case> {
     [lives::cases(), schemas::cases(), places::cases(), watches::cases()].into_iter().flatten().collect()
@@ -81,7 +84,9 @@ pub async fn play_case(case: &Case, client: kube::Client) -> Result<Said, Fault>
     player.play(&call::post("/api/v1/namespaces", own)).await?;
     player.play(&call::get(account).once(account, "/metadata/name", json!("default"))).await?;
     let mut said = Said::new();
-    for step in &case.steps {
+    for (index, step) in case.steps.iter().enumerate() {
+        // What controllers have to say of the step before is said by then.
+        tokio::time::sleep(BETWEEN).await;
         let (place, answer) = match step {
             Step::Call(call) => {
                 let answer = player.play(call).await.map_err(|error| format!("{}: {error}", call.title))?;
@@ -92,7 +97,7 @@ pub async fn play_case(case: &Case, client: kube::Client) -> Result<Said, Fault>
                 (format!("watch: {title} ({path})"), answer)
             }
         };
-        said.push((format!("{}: {place}", case.name), answer));
+        said.push((format!("{} {index}: {place}", case.name), answer));
     }
     player.play(&call::delete("/api/v1/namespaces/{ns}")).await?;
     Ok(said)
