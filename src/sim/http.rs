@@ -54,8 +54,20 @@ where
             Opened::Refused(reply) => refuse_watch(reply).await,
         };
     }
+    let doubled = doubled_members(&request, &bytes);
+    if !doubled.is_empty() && request.query.contains(&("fieldValidation".to_owned(), "Strict".to_owned())) {
+        let kind = request.body.get("kind").and_then(Value::as_str).unwrap_or("");
+        let version = request.body.get("apiVersion").and_then(Value::as_str).unwrap_or("");
+        let version = version.rsplit('/').next().unwrap_or(version);
+        let why = format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: {}",
+            doubled.join(", ")
+        );
+        return Ok(answer(&StoreReply::json(400, failure(400, "BadRequest", &why))));
+    }
     let reply = cluster.with(|world| {
         let mut reply = world.api_full(user, &request)?;
+        reply.warnings.splice(0..0, doubled);
         shape_reply(world, shape, &request, &mut reply);
         Ok(reply)
     });
@@ -63,6 +75,15 @@ where
         Ok(reply) => Ok(answer(&reply)),
         Err(reply) => give(reply).await,
     }
+}
+
+/// What is said of members that a posted or put object has twice.
+fn doubled_members(request: &wire::Request, bytes: &Bytes) -> Vec<String> {
+    let ignored = request.query.contains(&("fieldValidation".to_owned(), "Ignore".to_owned()));
+    if ignored || !matches!(request.method, Method::Post | Method::Put) {
+        return Vec::new();
+    }
+    face::doubled(bytes).iter().map(|path| format!("duplicate field \"{path}\"")).collect()
 }
 
 /// The objects of an answer in the form that the client wants.

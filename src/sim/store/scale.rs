@@ -48,10 +48,10 @@ pub(super) fn errors(call: &Call<'_>, object: &Value) -> Option<FieldError> {
     let mut place = object;
     let mut walked = String::new();
     for step in steps(path) {
+        walked = format!("{walked}.{step}");
         let Value::Object(map) = place else {
             return invalid(0, &accessor_error(&walked, place, "map[string]interface{}"));
         };
-        walked = format!("{walked}.{step}");
         place = map.get(step)?;
     }
     let Some(wanted) = place.as_i64() else { return invalid(0, &accessor_error(&walked, place, "int64")) };

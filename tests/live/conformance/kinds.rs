@@ -115,7 +115,7 @@ pub const KINDS: [Kind; 9] = [
         api_version: "v1",
         kind: "Node",
         content: || json!({"spec": {"podCIDR": "10.9.0.0/24"}}),
-        change: || json!({"spec": {"unschedulable": true}}),
+        change: || json!({"spec": {"providerID": "cocoon://one"}}),
         status: Some(|| json!({"capacity": {"pods": "4"}})),
     },
     Kind {

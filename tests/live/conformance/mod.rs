@@ -3,6 +3,7 @@
 //! answered is on record, so that the comparison needs a real one only to renew it.
 
 mod call;
+mod faces;
 mod kinds;
 mod known;
 mod lives;
@@ -52,7 +53,7 @@ const BETWEEN: Duration = Duration::from_millis(60);
 
 /// The whole script.
 pub fn cases() -> Vec<Case> {
-    [lives::cases(), schemas::cases(), places::cases(), watches::cases()].into_iter().flatten().collect()
+    [lives::cases(), schemas::cases(), places::cases(), watches::cases(), faces::cases()].into_iter().flatten().collect()
 }
 
 /// Plays these cases against a fresh simulated cluster each, on a clock that does not wait. `client` makes a client of a

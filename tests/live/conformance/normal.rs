@@ -106,6 +106,8 @@ impl Names {
             if key == "uid" && child.as_str().is_some_and(|uid| !uid.is_empty() && !self.uids.contains_key(uid)) {
                 // That of a dry run, or of nothing there is.
                 *child = json!("another uid");
+            } else if key == "cells" {
+                mask_ages(child);
             } else if TIMES.contains(&key.as_str()) && child.is_string() {
                 *child = json!("time");
             } else if key != "resourceVersion" {
@@ -151,6 +153,16 @@ impl Names {
             }
         }
         text
+    }
+}
+
+/// Ages in the rows of a table.
+fn mask_ages(cells: &mut Value) {
+    for cell in cells.as_array_mut().into_iter().flatten() {
+        let seconds = cell.as_str().and_then(|text| text.strip_suffix('s'));
+        if seconds.is_some_and(|seconds| seconds.parse::<u32>().is_ok()) {
+            *cell = json!("age");
+        }
     }
 }
 
