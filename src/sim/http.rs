@@ -48,6 +48,9 @@ where
     }
     let shape =
         Shape::of(accept, request.query.iter().find(|(key, _)| key == "includeObject").map(|(_, of)| of.as_str()));
+    if !Shape::is_to_be_had(accept) {
+        return Ok(answer(&cluster.with(|world| not_acceptable(world, &request))));
+    }
     if cluster.with(|world| world.store.is_watch(&request)) {
         return match cluster.with(|world| world.open_watch(user, &request)) {
             Opened::Watch(watch) => Ok(respond(200, "application/json", cluster.stream(*watch, shape))),
@@ -136,6 +139,20 @@ fn failure(code: u16, reason: &str, message: &str) -> Value {
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "reason": reason,
         "code": code,
     })
+}
+
+/// 406, in other words for kinds of our own.
+fn not_acceptable(world: &World, request: &wire::Request) -> StoreReply {
+    const FORMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    let custom = world.store.resource_at(&request.path).is_some_and(|resource| resource.is_custom());
+    if custom {
+        let why = format!("only the following media types are accepted: {FORMS}");
+        return StoreReply::json(406, failure(406, "NotAcceptable", &why));
+    }
+    let why = format!("406: Not Acceptable\n\nAvailable representations: {FORMS}");
+    let mut status = failure(406, "NotAcceptable", &why);
+    status["details"] = json!({});
+    StoreReply::json(406, status)
 }
 
 fn respond(status: u16, kind: &str, body: Body) -> Response<Body> {

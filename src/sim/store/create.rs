@@ -105,7 +105,7 @@ pub(super) fn json_error(raw: &str) -> String {
 }
 
 /// 400 for a body that is no object; a transport hands what is no JSON over as text.
-fn malformed(kind: &str, body: &Value) -> Refused {
+pub(super) fn malformed(kind: &str, body: &Value) -> Refused {
     const HEAD: &str = "json: cannot unmarshal";
     const FIELDS: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
                           \"json:\\\"kind,omitempty\\\"\" }";
@@ -134,8 +134,8 @@ impl Store {
         match (call.resource().is_pod(), call.target.subresource.as_str()) {
             (true, "binding") => return self.bind(call),
             (true, "eviction") => return self.evict(call),
-            (_, "") if call.target.name.is_empty() => {}
-            _ => return Err(say::method_not_allowed()),
+            (_, "") if call.target.name.is_empty() || call.resource().is_custom() => {}
+            _ => return Err(say::verb_not_supported(call.resource(), "create")),
         }
         self.create_as(call)
     }
@@ -149,7 +149,7 @@ impl Store {
         let generated = self.name_it(&mut object);
         let mut warnings = said;
         warnings.extend(self.prepare_new(call, &mut object)?);
-        self.validate_new(call, &object)?;
+        self.validate_new(call, &object).map_err(|refused| refused.with_warnings(warnings.clone()))?;
         warnings.extend(admission::rules::at_admission(self, call, &object)?);
         let charges = admission::quota::admit(self, call, &object)?;
         let key =
@@ -176,7 +176,8 @@ impl Store {
             ));
         }
         if call.resource().namespaced && target.is_empty() {
-            return Err(say::method_not_allowed());
+            let custom = call.resource().is_custom();
+            return Err(if custom { say::no_such_path() } else { say::method_not_allowed() });
         }
         if call.verb == "create" && !meta(object, "resourceVersion").is_empty() {
             return Err(status(500, "", "resourceVersion should not be set on objects to be created", None));

@@ -55,7 +55,7 @@ impl Store {
     /// DELETE of one object.
     pub(super) fn delete(&mut self, call: &Call<'_>) -> Answer {
         if !call.target.subresource.is_empty() {
-            return Err(say::method_not_allowed());
+            return Err(say::verb_not_supported(call.resource(), "delete"));
         }
         let current = self.current(call)?;
         admission::rules::at_admission(self, call, &current)?;

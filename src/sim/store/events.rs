@@ -47,6 +47,14 @@ pub(super) fn stored(resource: &Resource, object: &mut Value) {
 pub(super) fn shown(resource: &str, object: &mut Value) {
     if is_new_face(resource) {
         rename(object, "events.k8s.io/v1", |(old, new)| (*old, *new));
+        // The newer form does not speak of a reporter that there is not.
+        let empty = |value: &mut Value| value.as_str() == Some("");
+        let map = super::objects::as_map(object);
+        for field in ["reportingController", "reportingInstance"] {
+            if map.get_mut(field).is_some_and(empty) {
+                map.remove(field);
+            }
+        }
     }
 }
 

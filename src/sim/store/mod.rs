@@ -37,7 +37,7 @@ pub use objects::Key;
 pub use path::About;
 pub use reply::{ReplyBody, StoreReply};
 pub use resource::{Column, Resource};
-pub use review::Attributes;
+pub use review::{Attributes, unreadable};
 pub use selectors::Selector;
 pub use watch::{Expired, Watch, WatchEvent, WatchKind, WatchQuery};
 

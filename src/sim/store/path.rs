@@ -117,7 +117,7 @@ impl Store {
     /// The answer to a request whose method the server has never heard of.
     pub fn unknown_method(&self, path: &str) -> super::StoreReply {
         let refused = match self.resolve(path) {
-            Some(target) => status_error::unknown_method(&target.resource),
+            Some(target) => status_error::verb_not_supported(&target.resource, ""),
             None => self.nowhere(path),
         };
         *refused.0

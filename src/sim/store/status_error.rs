@@ -9,6 +9,14 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Refused(pub Box<StoreReply>);
 
+impl Refused {
+    /// The same with these warnings: what was wrong besides is said of a refused write, too.
+    pub fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.0.warnings.extend(warnings);
+        self
+    }
+}
+
 /// What every handler returns.
 pub type Answer = Result<StoreReply, Refused>;
 
@@ -295,12 +303,12 @@ pub fn no_such_resource() -> Refused {
     status(404, "NotFound", "the server could not find the requested resource", Some(json!({})))
 }
 
-/// 405 for a method that is no verb at all.
-pub fn unknown_method(resource: &Resource) -> Refused {
+/// 405 for a verb that is not to be had there; empty for a method that is no verb at all.
+pub fn verb_not_supported(resource: &Resource, verb: &str) -> Refused {
     if !resource.is_custom() {
         return method_not_allowed();
     }
-    let message = format!(" is not supported on resources of kind {}", quoted(&resource.qualified()));
+    let message = format!("{verb} is not supported on resources of kind {}", quoted(&resource.qualified()));
     status(405, "MethodNotAllowed", &message, Some(details(resource, "", &resource.plural, Vec::new())))
 }
 

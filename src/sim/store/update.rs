@@ -76,7 +76,7 @@ impl Store {
             errors.splice(0..0, [error.clone(), error]);
         }
         if !errors.is_empty() {
-            return Err(say::invalid(&resource, &call.target.name, &errors));
+            return Err(say::invalid(&resource, &call.target.name, &errors).with_warnings(warnings));
         }
         warnings.extend(admission::rules::at_admission(self, call, &proposed)?);
         let mut reply = self.store_update(call, &resource, current, proposed)?;
@@ -164,7 +164,8 @@ pub(super) fn is_released(resource: &Resource, current: &Value, proposed: &Value
 
 pub(super) fn check_subresource(call: &Call<'_>) -> Result<(), Refused> {
     if call.target.name.is_empty() {
-        return Err(say::method_not_allowed());
+        let custom = call.resource().is_custom();
+        return Err(if custom { bad_request("name must be provided") } else { say::method_not_allowed() });
     }
     match call.target.subresource.as_str() {
         "" => Ok(()),
