@@ -34,7 +34,9 @@ check: setup ## Format, lints, the core alone, what the image has, documentation
 fmt: setup ## Format the code
 	$(CARGO) fmt --all
 
-test: setup ## Run every test
+test: setup ## Run every test that needs no real cluster
+	@[ -n "$$KUBECTL$$KUBEBUILDER_ASSETS" ] || $(MAKE) --no-print-directory kubectl || \
+	  echo "Without kubectl its tests on the sandbox are not run." >&2
 	$(CARGO) test --locked
 
 test-live: setup ## Run the tests against a real control plane (built once, with Go, where KUBEBUILDER_ASSETS names none)

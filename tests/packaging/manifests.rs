@@ -109,7 +109,7 @@ fn its_flags_and_ports_are_those_of_run() {
     assert_eq!(service["spec"]["ports"], json!([{"name": "metrics", "port": 8080, "targetPort": "metrics"}]));
     let grace = pod["terminationGracePeriodSeconds"].as_u64().expect("a number");
     assert!(grace > settings.shutdown_timeout.as_secs(), "it is killed before it has ended");
-    assert!(deployment["spec"]["replicas"].as_u64() < Some(2) || options.leader_elect.0 == Some(true));
+    assert!(deployment["spec"]["replicas"].as_u64() < Some(2) || settings.election.is_some());
     let known = ["OCI_REGISTRY", "OPERATOR_LOG_LEVEL", "OPERATOR_LOG_FORMAT"];
     let variables = container["env"].as_array().expect("env").iter();
     variables.for_each(|variable| assert!(known.iter().any(|known| variable["name"] == *known), "{variable}"));

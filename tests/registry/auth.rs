@@ -1,7 +1,7 @@
 //! Who asks: Basic, tokens, and what of them is kept.
 
 use crate::server::{Piece, Seen, Server, reply};
-use crate::{delete, head, present};
+use crate::{LEADS, delete, head, present};
 use cocoon_operator::core::outcome::Class;
 use cocoon_operator::core::wire::Verb;
 use cocoon_operator::shell::clock::Clock;
@@ -66,7 +66,7 @@ async fn user_and_password_are_shown_when_asked_and_then_unasked() {
     let server = Server::new(basic).await;
     let registry = server.registry().with_keyring(keyring(&server, "pass").0);
     assert_eq!(head(&registry).await.class, Class::Present);
-    assert_eq!(registry.carry_out(Verb::RegistryHead, "vk-b", "latest", None).await.class, Class::Present);
+    assert_eq!(registry.carry_out(Verb::RegistryHead, "vk-b", "latest", None, &LEADS).await.class, Class::Present);
     let (a, b) = ("HEAD /v2/p/vk-a/manifests/hibernate", "HEAD /v2/p/vk-b/manifests/latest");
     assert_eq!(server.told(), [format!("{a} -"), format!("{a} {BASIC}"), format!("{b} {BASIC}")]);
 }
@@ -127,7 +127,7 @@ async fn a_token_of_one_vm_is_shown_for_no_other() {
     let server = Server::new(bearer(numbered, |_| true)).await;
     let registry = server.registry();
     head(&registry).await;
-    registry.carry_out(Verb::RegistryHead, "vk-b", "hibernate", None).await;
+    registry.carry_out(Verb::RegistryHead, "vk-b", "hibernate", None, &LEADS).await;
     assert!(server.told()[3].ends_with("/vk-b/manifests/hibernate -"), "{:#?}", server.told());
 }
 

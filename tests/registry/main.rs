@@ -16,12 +16,15 @@ pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
 pub(crate) const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";
 
+/// The term of somebody who leads for as long as it takes.
+pub(crate) const LEADS: fn(Verb) -> Option<Duration> = |_| Some(Duration::MAX);
+
 pub(crate) async fn head(registry: &Registry) -> Outcome {
-    registry.carry_out(Verb::RegistryHead, "vk-a", "hibernate", None).await
+    registry.carry_out(Verb::RegistryHead, "vk-a", "hibernate", None, &LEADS).await
 }
 
 pub(crate) async fn delete(registry: &Registry, digest: Option<&str>) -> Outcome {
-    registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", digest).await
+    registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", digest, &LEADS).await
 }
 
 /// A tag that is there, under digest `ONE`, and can be deleted.
@@ -113,9 +116,13 @@ async fn a_look_that_takes_the_rest_of_the_term_is_followed_by_no_delete() {
         pieces
     })
     .await;
-    let term = Some(tokio::time::Instant::now() + Duration::from_millis(5_050));
+    let end = tokio::time::Instant::now() + Duration::from_millis(5_050);
+    let term = |verb| {
+        let left = end.saturating_duration_since(tokio::time::Instant::now());
+        (verb != Verb::RegistryDelete || left >= Duration::from_secs(5)).then_some(left)
+    };
     let registry = server.registry();
-    let outcome = registry.carry_out_within(term, Verb::RegistryDelete, "vk-a", "hibernate", Some(ONE)).await;
+    let outcome = registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", Some(ONE), &term).await;
     assert_eq!(outcome.class, Class::Fenced);
     assert_eq!(server.told().len(), 1, "only the look: {:#?}", server.told());
 }
