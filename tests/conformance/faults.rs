@@ -67,12 +67,14 @@ impl Fault {
                 let request = request.body(Full::new(Bytes::from(patch.to_string()))).expect("a request");
                 cluster.handle("admin", request).await.expect("an answer");
             }
-            Self::QuotaNotEnforced if parts.method == Method::POST && path.ends_with("/pods") => cluster.with(|world| {
-                let namespace = path.split('/').nth(4).unwrap_or("").to_owned();
-                world.store.modify("resourcequotas", &namespace, "pods", |quota| {
-                    quota["status"]["hard"] = json!({"pods": "1000", "requests.cpu": "1000"});
-                });
-            }),
+            Self::QuotaNotEnforced if parts.method == Method::POST && path.ends_with("/pods") => {
+                cluster.with(|world| {
+                    let namespace = path.split('/').nth(4).unwrap_or("").to_owned();
+                    world.store.modify("resourcequotas", &namespace, "pods", |quota| {
+                        quota["status"]["hard"] = json!({"pods": "1000", "requests.cpu": "1000"});
+                    });
+                })
+            }
             Self::PreconditionIgnored if deletes && body.is_object() => {
                 body["preconditions"] = Value::Null;
             }
@@ -81,7 +83,8 @@ impl Fault {
             _ => return Request::from_parts(parts, bytes),
         }
         let bytes = if body.is_null() { bytes } else { Bytes::from(body.to_string()) };
-        let bytes = if self == Self::InstantPodDeletion && deletes && path.contains("/pods/") { Bytes::new() } else { bytes };
+        let bytes =
+            if self == Self::InstantPodDeletion && deletes && path.contains("/pods/") { Bytes::new() } else { bytes };
         Request::from_parts(parts, bytes)
     }
 
@@ -92,7 +95,9 @@ impl Fault {
                 *status = http::StatusCode::UNPROCESSABLE_ENTITY;
                 body["code"] = json!(422);
             }
-            Self::NoGeneration if body["metadata"]["generation"].is_number() => body["metadata"]["generation"] = json!(1),
+            Self::NoGeneration if body["metadata"]["generation"].is_number() => {
+                body["metadata"]["generation"] = json!(1)
+            }
             Self::VersionGoesBack if *method == Method::PATCH && body["metadata"]["uid"].is_string() => {
                 body["metadata"]["resourceVersion"] = json!("1");
             }
@@ -141,7 +146,8 @@ async fn answer(cluster: &Cluster, fault: Fault, request: Request<Body>) -> Resu
     let response = cluster.handle("admin", request.map(Full::new)).await?;
     let through_main = fault == Fault::StatusThroughMain && method == Method::PATCH && !main.0.ends_with("/status");
     let response = if through_main && response.status().is_success() {
-        let request = Request::patch(format!("{}/status", main.0)).header("Content-Type", "application/merge-patch+json");
+        let request =
+            Request::patch(format!("{}/status", main.0)).header("Content-Type", "application/merge-patch+json");
         let second = cluster.handle("admin", request.body(Full::new(main.1))?).await?;
         if second.status().is_success() { second } else { response }
     } else {

@@ -3,8 +3,8 @@
 use super::objects::{child_mut, drop_nulls, is_deleting, meta, set_meta, stamp, text, tidy_metadata};
 use super::path::Call;
 use super::reply::quoted;
-use super::status_error::{self as say, Answer, FieldError, Refused, bad_request, status};
 use super::resource::Resource;
+use super::status_error::{self as say, Answer, FieldError, Refused, bad_request, status};
 use super::{Key, Store, StoreReply, admission, crd, pod_errors, pods, schema, typed};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -21,7 +21,8 @@ pub(super) fn decode(call: &Call<'_>) -> Result<(Value, Vec<String>), Refused> {
     let media = call.request.content_type.as_deref().filter(|media| !media.is_empty());
     if media.is_some_and(|media| !OBJECTS.contains(&media)) {
         let accepted = OBJECTS.join(", ");
-        let why = format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
+        let why =
+            format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
         return Err(status(415, "UnsupportedMediaType", &why, None));
     }
     let Value::Object(_) = &call.request.body else { return Err(malformed(&resource.kind, &call.request.body)) };
@@ -150,6 +151,9 @@ impl Store {
         let mut warnings = said;
         warnings.extend(self.prepare_new(call, &mut object)?);
         self.validate_new(call, &object).map_err(|refused| refused.with_warnings(warnings.clone()))?;
+        if resource.is_custom() {
+            warnings.extend(admission::finalizer_warnings(&object));
+        }
         warnings.extend(admission::rules::at_admission(self, call, &object)?);
         let charges = admission::quota::admit(self, call, &object)?;
         let key =
@@ -220,7 +224,6 @@ impl Store {
             let unknown = schema.prune(object);
             warnings.extend(schema::unknown_fields(call, unknown)?);
             schema.default(object);
-            warnings.extend(admission::finalizer_warnings(object));
         } else if resource.is_pod() {
             pods::default_new(object);
         } else if resource.is_namespace() {
@@ -314,8 +317,16 @@ pub(super) fn default_node(node: &mut Value) {
     status.entry("daemonEndpoints").or_insert(json!({"kubeletEndpoint": {"Port": 0}}));
     let info = super::objects::as_map(status.entry("nodeInfo").or_insert(json!({})));
     for field in [
-        "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
-        "kubeProxyVersion", "operatingSystem", "architecture",
+        "machineID",
+        "systemUUID",
+        "bootID",
+        "kernelVersion",
+        "osImage",
+        "containerRuntimeVersion",
+        "kubeletVersion",
+        "kubeProxyVersion",
+        "operatingSystem",
+        "architecture",
     ] {
         info.entry(field).or_insert(json!(""));
     }

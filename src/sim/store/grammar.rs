@@ -105,8 +105,10 @@ impl Parser {
             sign @ (">" | "<") => {
                 let value = self.value()?;
                 let bound = value.parse().map_err(|_| {
-                    format!("values[0]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must be an integer",
-                        super::reply::quoted(&value))
+                    format!(
+                        "values[0]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must be an integer",
+                        super::reply::quoted(&value)
+                    )
                 })?;
                 if sign == ">" { Test::Above(bound) } else { Test::Below(bound) }
             }

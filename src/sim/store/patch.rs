@@ -1,8 +1,8 @@
 //! PATCH: JSON patch with Go's reading of it, merge patch, and strategic merge patch for built-in kinds.
 
+use super::create::without_doubles;
 use super::path::Call;
 use super::status_error::{self as say, Answer, Refused, bad_request, status};
-use super::create::without_doubles;
 use super::update::{Origin, check_place, check_subresource};
 use super::{Store, events, strategic, typed};
 use crate::core::wire::{JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH};

@@ -132,7 +132,11 @@ impl Resource {
     /// True for kinds that are not overwritten without saying which version is meant.
     pub fn insists_on_version(&self) -> bool {
         const OTHERS: [&str; 5] = [
-            "leases", "poddisruptionbudgets", CRDS, "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+            "leases",
+            "poddisruptionbudgets",
+            CRDS,
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
         ];
         self.is_custom() || OTHERS.contains(&self.plural.as_str())
     }

@@ -1,7 +1,7 @@
 //! May this user do that? Asked by those who want to know before they try.
 
-use super::{Store, StoreReply, Value};
 use super::status_error::Refused;
+use super::{Store, StoreReply, Value};
 use crate::core::wire::{Method, Request};
 
 /// What is to be done to what.

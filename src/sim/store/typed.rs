@@ -174,8 +174,7 @@ pub(super) fn decoded(call: &Call<'_>, object: &mut Value) -> Result<Vec<String>
 /// The same for what a patch has made of an object: 422.
 pub(super) fn patched(call: &Call<'_>, object: &mut Value) -> Result<Vec<String>, Refused> {
     let before = object.clone();
-    let unknown = walk(call.resource(), object).map_err(|why| {
-        invalid_patch(&FieldError::invalid("patch", &Value::from(before.to_string()), &why))
-    })?;
+    let unknown = walk(call.resource(), object)
+        .map_err(|why| invalid_patch(&FieldError::invalid("patch", &Value::from(before.to_string()), &why)))?;
     super::schema::unknown_fields(call, unknown)
 }

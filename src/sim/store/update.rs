@@ -185,7 +185,9 @@ pub(super) fn check_place(call: &Call<'_>, object: &Value) -> Result<(), Refused
     }
     let namespace = meta(object, "namespace");
     if !namespace.is_empty() && namespace != call.target.namespace {
-        return Err(bad_request("the namespace of the provided object does not match the namespace sent on the request"));
+        return Err(bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
     }
     Ok(())
 }

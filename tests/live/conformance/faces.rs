@@ -39,8 +39,11 @@ fn forms() -> Vec<Call> {
         post(SETS, set("one")).says("a set"),
         merge(format!("{SETS}/one/status"), json!({"status": {"phase": "Running", "readyAgents": 2}})).says("it runs"),
         post(PODS, pod("one")).says("a pod"),
-        post("/api/v1/namespaces/{ns}/configmaps", json!({"apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": "one"}, "data": {"a": "1", "b": "2"}}))
+        post(
+            "/api/v1/namespaces/{ns}/configmaps",
+            json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "one"}, "data": {"a": "1", "b": "2"}}),
+        )
         .says("a map"),
     ];
     for collection in [SETS, PODS] {
@@ -91,8 +94,10 @@ fn methods() -> Vec<Call> {
 
 fn scale() -> Vec<Call> {
     let scale = format!("{SETS}/one/scale");
-    let body = |replicas: Value| json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "one"},
-        "spec": {"replicas": replicas}});
+    let body = |replicas: Value| {
+        json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "one"},
+        "spec": {"replicas": replicas}})
+    };
     vec![
         post(SETS, set("one")).says("a set"),
         get(&scale).says("its scale"),
@@ -101,8 +106,11 @@ fn scale() -> Vec<Call> {
         merge(&scale, json!({"spec": {"replicas": -1}})).says("below zero"),
         put(&scale, body(json!(2))).says("scaled by a put"),
         put(&scale, body(json!("two"))).says("put as text"),
-        put(&scale, json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
-            "metadata": {"name": "one", "resourceVersion": "$first-rv:one"}, "spec": {"replicas": 4}}))
+        put(
+            &scale,
+            json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
+            "metadata": {"name": "one", "resourceVersion": "$first-rv:one"}, "spec": {"replicas": 4}}),
+        )
         .says("put at a stale version"),
         json_patch(&scale, json!([{"op": "replace", "path": "/spec/replicas", "value": 0}])).says("scaled to nothing"),
         get(format!("{SETS}/absent/scale")).says("of what is not there"),
@@ -125,12 +133,16 @@ fn events() -> Vec<Call> {
         get(format!("{NEW_EVENTS}/old")).says("it in the new form"),
         post(NEW_EVENTS, new).says("an event in the new form"),
         get(format!("{EVENTS}/new")).says("it in the old form"),
-        get(format!("{EVENTS}?fieldSelector=involvedObject.name%3Ddemo-0,reason%3DCreated")).says("by object and reason"),
+        get(format!("{EVENTS}?fieldSelector=involvedObject.name%3Ddemo-0,reason%3DCreated"))
+            .says("by object and reason"),
         get(format!("{NEW_EVENTS}?fieldSelector=regarding.name%3Ddemo-0")).says("by object in the new words"),
         get(format!("{EVENTS}?fieldSelector=type%3DWarning")).says("warnings"),
         merge(format!("{EVENTS}/old"), json!({"count": 2})).says("counted on"),
-        merge(format!("{NEW_EVENTS}/new"), json!({"series": {"count": 2, "lastObservedTime": "2026-08-03T12:00:05.000000Z"}}))
-            .says("a series"),
+        merge(
+            format!("{NEW_EVENTS}/new"),
+            json!({"series": {"count": 2, "lastObservedTime": "2026-08-03T12:00:05.000000Z"}}),
+        )
+        .says("a series"),
         put_last(format!("{NEW_EVENTS}/new"), "new", json!({})).says("put as it is"),
         get(EVENTS).says("all"),
         delete(EVENTS).says("all deleted"),

@@ -17,7 +17,8 @@ const NODE_CONTROLLERS: &str = "what controllers add to a node that no kubelet r
 const POD_DIFF: &str = "after its own words the server shows what differs in the fields of its Go types";
 const RANDOM_ORDER: &str = "several errors of one object come in the order of a Go map, another one each time";
 
-const COLUMNS: &str = "what a column of a built-in table means, in the words of the API's documentation: it is not shown";
+const COLUMNS: &str =
+    "what a column of a built-in table means, in the words of the API's documentation: it is not shown";
 const HASHES: &str = "a hash of where a kind is stored, which only a migration of the storage reads";
 
 const ALL: [Known; 8] = [
@@ -26,7 +27,12 @@ const ALL: [Known; 8] = [
     known("life-node", "/body/spec/taints", "node.kubernetes.io/", NODE_CONTROLLERS),
     known("life-node", "/body/items/", "/spec/taints", NODE_CONTROLLERS),
     known("life-node", "/body/", "node.alpha.kubernetes.io", NODE_CONTROLLERS),
-    known("life-node", "/body/", "/metadata/resourceVersion: simulated \"as it was\", real \"moved on\"", NODE_CONTROLLERS),
+    known(
+        "life-node",
+        "/body/",
+        "/metadata/resourceVersion: simulated \"as it was\", real \"moved on\"",
+        NODE_CONTROLLERS,
+    ),
     known("pods-", "/body/", "previously negative)\\n@@", POD_DIFF),
     known("schema-specs: spec: everything wrong at once", "/body/", "", RANDOM_ORDER),
 ];

@@ -53,7 +53,10 @@ const BETWEEN: Duration = Duration::from_millis(60);
 
 /// The whole script.
 pub fn cases() -> Vec<Case> {
-    [lives::cases(), schemas::cases(), places::cases(), watches::cases(), faces::cases()].into_iter().flatten().collect()
+    [lives::cases(), schemas::cases(), places::cases(), watches::cases(), faces::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Plays these cases against a fresh simulated cluster each, on a clock that does not wait. `client` makes a client of a

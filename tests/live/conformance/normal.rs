@@ -59,7 +59,9 @@ impl Names {
     fn name_all(&mut self, value: &Value) {
         match value {
             Value::Object(map) => {
-                if let Some(uid) = map.get("uid").and_then(Value::as_str).filter(|_| map.contains_key("resourceVersion")) {
+                if let Some(uid) =
+                    map.get("uid").and_then(Value::as_str).filter(|_| map.contains_key("resourceVersion"))
+                {
                     let next = self.uids.len() + 1;
                     if !self.uids.contains_key(uid) {
                         self.uids.insert(uid.to_owned(), next);

@@ -61,8 +61,12 @@ pub(in super::super) fn key_details(key: &str) -> Vec<String> {
     let (prefix, name) = match parts.as_slice() {
         [name] => (None, *name),
         [prefix, name] => (Some(*prefix), *name),
-        _ => return vec![format!("a valid label key {WORD} with an optional DNS subdomain prefix and '/' (e.g. \
-                                  'example.com/MyName')")],
+        _ => {
+            return vec![format!(
+                "a valid label key {WORD} with an optional DNS subdomain prefix and '/' (e.g. \
+                                  'example.com/MyName')"
+            )];
+        }
     };
     let mut details = Vec::new();
     match prefix {
@@ -128,8 +132,11 @@ fn owner_errors(object: &Value, errors: &mut Vec<FieldError>) {
             FieldError::invalid(format!("metadata.ownerReferences.{field}"), &Value::from(shown), "must not be empty")
         };
         if own("apiVersion").rsplit('/').next().unwrap_or("").is_empty() {
-            errors.push(FieldError::invalid("metadata.ownerReferences.apiVersion", &Value::from(own("apiVersion")),
-                "version must not be empty"));
+            errors.push(FieldError::invalid(
+                "metadata.ownerReferences.apiVersion",
+                &Value::from(own("apiVersion")),
+                "version must not be empty",
+            ));
         }
         errors.extend(["kind", "name", "uid"].into_iter().filter(|field| own(field).is_empty()).map(|f| empty(f, "")));
         if owner.get("controller").and_then(Value::as_bool) == Some(true) {
@@ -176,10 +183,16 @@ pub(in super::super) fn metadata_errors(resource: &Resource, object: &Value) -> 
         key_errors("metadata.finalizers", &finalizer, &mut errors);
     }
     // The core group looks twice.
-    for (at, finalizer) in finalizers(object).iter().enumerate().filter(|_| resource.group.is_empty() || resource.plural == "events") {
+    for (at, finalizer) in
+        finalizers(object).iter().enumerate().filter(|_| resource.group.is_empty() || resource.plural == "events")
+    {
         if !finalizer.contains('/') && !STANDARD.contains(&finalizer.as_str()) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid(format!("metadata.finalizers[{at}]"), &Value::from(finalizer.as_str()), detail));
+            errors.push(FieldError::invalid(
+                format!("metadata.finalizers[{at}]"),
+                &Value::from(finalizer.as_str()),
+                detail,
+            ));
         }
     }
     errors

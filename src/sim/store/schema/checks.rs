@@ -131,7 +131,8 @@ impl Walk<'_> {
         if number.fract() != 0.0 || number < f64::from(i32::MIN) || number > f64::from(i32::MAX) {
             let kind = schema.get("type").and_then(Value::as_str).unwrap_or("integer");
             let body = if place.body.is_empty() { &place.field } else { &place.body };
-            let message = format!("Invalid value: \"\": Checked value must be of type {kind} with format int32 in {body}");
+            let message =
+                format!("Invalid value: \"\": Checked value must be of type {kind} with format int32 in {body}");
             self.errors.push(FieldError::new(FieldErrorKind::Invalid, "<nil>", message));
         }
     }
