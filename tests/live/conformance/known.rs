@@ -15,13 +15,14 @@ const fn known(case: &'static str, difference: &'static str, with: &'static str,
 const NODE_CONTROLLERS: &str = "what controllers add to a node that no kubelet reports for (taints, the ttl annotation) \
     comes in their time; simulated nodes report for themselves";
 const POD_DIFF: &str = "after its own words the server shows what differs in the fields of its Go types";
+const QUOTA_CONTROLLER: &str = "whether a quota that was just made is counted yet is a matter of moments";
 const RANDOM_ORDER: &str = "several errors of one object come in the order of a Go map, another one each time";
 
 const COLUMNS: &str =
     "what a column of a built-in table means, in the words of the API's documentation: it is not shown";
 const HASHES: &str = "a hash of where a kind is stored, which only a migration of the storage reads";
 
-const ALL: [Known; 9] = [
+const ALL: [Known; 10] = [
     known("forms", "/body/columnDefinitions/", "/description: ", COLUMNS),
     known("about-the-api: our kinds", "/body/resources/", "/storageVersionHash: ", HASHES),
     known("life-node", "/body/spec/taints", "node.kubernetes.io/", NODE_CONTROLLERS),
@@ -33,6 +34,7 @@ const ALL: [Known; 9] = [
         "/metadata/resourceVersion: simulated \"as it was\", real \"moved on\"",
         NODE_CONTROLLERS,
     ),
+    known("life-resourcequota: a collection deleted", "/body/items/0/", "", QUOTA_CONTROLLER),
     known("pods-", "/body/", "previously negative)\\n@@", POD_DIFF),
     known("schema-specs: spec: everything wrong at once", "/body/details/causes/", "", RANDOM_ORDER),
     known("schema-specs: spec: everything wrong at once", "/body/message", "", RANDOM_ORDER),

@@ -35,15 +35,21 @@ fn created_and_read(kind: &Kind) -> Vec<Call> {
     let collection = kind.collection;
     let labelled = |name: &str, app: &str| kind.object(name, json!({"labels": {"app": app, "case": "{ns}"}}));
     let selected = |selector: &str| get(format!("{collection}?labelSelector={selector}"));
-    vec![
+    let mut calls = vec![
         post(format!("{collection}?dryRun=All"), labelled(one, "a")).says("a dry run answers as the real thing"),
         get(kind.at(one)).says("and stores nothing"),
         post(format!("{collection}?dryRun=maybe"), labelled(one, "a")).says("another word for dryRun"),
         post(collection, labelled(one, "a")).says("created"),
+    ];
+    calls.extend(counted(kind, one, "/status/used/secrets", "0"));
+    calls.extend([
         post(collection, labelled(one, "a")).says("created again"),
         get(kind.at(one)).says("read"),
         get(kind.at("absent")).says("read what is not there"),
         post(collection, labelled(two, "b")).says("a second one"),
+    ]);
+    calls.extend(counted(kind, two, "/status/used/secrets", "0"));
+    calls.extend([
         selected("case%3D{ns},app%3Da").says("listed by equality"),
         selected("case%3D{ns},app!%3Da").says("listed by inequality"),
         selected("case%3D{ns},app%20in%20(a,b)").says("listed by set"),
@@ -59,7 +65,14 @@ fn created_and_read(kind: &Kind) -> Vec<Call> {
         get(format!("{collection}?labelSelector=case%3D{{ns}}&resourceVersion=x")).says("a version that is none"),
         get(format!("{collection}?labelSelector=case%3D{{ns}}&resourceVersionMatch=Exact"))
             .says("a match without a version"),
-    ]
+    ]);
+    calls
+}
+
+/// A quota is counted by a controller, in its own time; nothing for other kinds.
+fn counted(kind: &Kind, name: &str, pointer: &'static str, value: &str) -> Option<Call> {
+    let at = kind.at(name);
+    (kind.name == "resourcequota").then(|| get(&at).once(&at, pointer, json!(value)).says("it is counted"))
 }
 
 fn changed(kind: &Kind) -> Vec<Call> {
@@ -69,6 +82,9 @@ fn changed(kind: &Kind) -> Vec<Call> {
         put_last(&at, one, json!({})).says("put as it is"),
         put_last(&at, one, json!({"metadata": {"labels": {"colour": "red"}}})).says("put with a label more"),
         put_last(&at, one, (kind.change)()).says("put with another content"),
+    ];
+    calls.extend(counted(kind, one, "/status/hard/secrets", "99"));
+    calls.extend([
         put_last(&at, one, json!({"metadata": {"resourceVersion": format!("$first-rv:{one}")}}))
             .says("put at a stale version"),
         put_last(&at, one, json!({"metadata": {"resourceVersion": null}})).says("put without a version"),
@@ -80,7 +96,7 @@ fn changed(kind: &Kind) -> Vec<Call> {
         put_last(&at, one, json!({"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z", "generation": 77}}))
             .says("put with times and generation of its own"),
         get(&at).says("read after the puts"),
-    ];
+    ]);
     if let Some(status) = kind.status {
         let at = format!("{at}/status");
         calls.extend([

@@ -110,6 +110,9 @@ pub async fn play_case(case: &Case, client: kube::Client) -> Result<Said, Fault>
 async fn watched(player: &mut Player, path: &str, calls: &[Call]) -> Result<Value, Fault> {
     let (answer, events) = player.watch(path, calls, QUIET).await?;
     let answer = player.names.answer(&answer);
-    let events: Vec<Value> = events.iter().map(|event| player.names.event(event)).collect();
+    // A bookmark on the way comes when it comes; the one that ends the list is marked.
+    let timely =
+        |event: &&Value| event["type"] != "BOOKMARK" || event.pointer("/object/metadata/annotations").is_some();
+    let events: Vec<Value> = events.iter().filter(timely).map(|event| player.names.event(event)).collect();
     Ok(json!({ "answer": answer, "events": events }))
 }

@@ -117,6 +117,10 @@ impl Names {
             }
         }
         drop_token_volume(map);
+        // Definitions are told of in the order in which a controller came upon them.
+        if let Some(list) = map.get_mut("resources").and_then(Value::as_array_mut) {
+            list.sort_by(|one, other| one["name"].as_str().cmp(&other["name"].as_str()));
+        }
     }
 
     /// What a version says beside those seen before: of an object, whether it moved; of a list, that it does not go back.
