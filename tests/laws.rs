@@ -72,6 +72,7 @@ fn annotation_key() -> impl Strategy<Value = &'static str> {
         keys::DELETE_VM_NAMES,
         keys::VM_RECORDS,
         keys::ACCEPT_NODE_LOSS,
+        keys::PAUSED,
         keys::HIBERNATED_ON_NODE,
         keys::GENERATION,
         keys::VM_NAME,
@@ -224,6 +225,19 @@ proptest! {
         prop_assert_eq!(&decision.actions, &decide(&seen));
         prop_assert_eq!(seen.broken_law(&decision), None);
         accounted(&decision);
+    }
+
+    /// Whatever else is so: nothing is asked, changed or announced of a paused set but its status.
+    #[test]
+    fn a_paused_set_is_left_as_it_is(mut stage in state()) {
+        stage.world.edit(|set| set["metadata"]["annotations"][keys::PAUSED] = json!("true"));
+        stage.sync();
+        let mut seen = stage.observe().expect("a set");
+        seen.unseen.clear();
+        for action in decide(&seen) {
+            let fine = matches!(action.want, Want::Wait(_) | Want::Change(Change::PatchStatus { .. }));
+            prop_assert!(fine, "{action:?}");
+        }
     }
 
     #[test]
@@ -508,6 +522,26 @@ fn only_own_tags_go_and_only_when_just_seen() {
     for bad in [alive, old, contested, unclear, orphaned] {
         breaks(law, &good, &bad, drop_tag("sha256:d"), drop_tag("sha256:d"));
     }
+}
+
+#[test]
+fn of_a_paused_set_only_the_status_is_written() {
+    let good = settled();
+    let mut paused = good.clone();
+    paused.set.annotations.insert(keys::PAUSED.to_owned(), "true".to_owned());
+    let uid = good.pods["demo-1"].uid.to_string();
+    let claim = Change::AddFinalizer { tested: None, finalizers: vec![keys::SET_FINALIZER.to_owned()] };
+    let mark = |pod: &str| Change::PatchPod {
+        pod: pod.to_owned(),
+        uid: uid.clone(),
+        patch: MetaPatch::annotation(keys::GENERATION, Some("2")),
+    };
+    let note = Change::PatchObject { annotations: BTreeMap::new(), resource_version: "1".to_owned() };
+    let status = Change::PatchStatus { status: json!({}), dropped: Vec::new(), resource_version: "1".to_owned() };
+    for change in [claim, mark("demo-1"), delete("demo-1", &uid), note] {
+        breaks("law/hands-off", &good, &paused, vec![change.clone()], vec![change]);
+    }
+    assert_eq!(laws::broken(&paused, &wanting("test/status", vec![status])), None);
 }
 
 #[test]

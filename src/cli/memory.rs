@@ -20,7 +20,7 @@ pub(super) struct Kept {
     pub memory: Memory,
 }
 
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 16] = [
     "uid",
     "unseen",
     "attempts",
@@ -29,6 +29,8 @@ const FIELDS: [&str; 14] = [
     "deleted",
     "vanished",
     "watched",
+    "woken",
+    "stamps",
     "foreign",
     "found",
     "kept",
@@ -65,6 +67,14 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
             failing: flag(&watched, "failing")?,
         };
         memory.watched.insert(uid.to_owned(), watched);
+    }
+    for uid in list(at, "woken", "uids of pods")? {
+        memory.woken.insert(uid.text("the uid of a pod")?.to_owned());
+    }
+    for (stamp, age) in map(at, "stamps", "ages in seconds by timestamp")? {
+        let stamp =
+            stamp.parse().map_err(|_| age.fault("expected a timestamp such as 2026-01-31T12:00:00Z as its key"))?;
+        memory.stamps.insert(stamp, (age.seconds()?, OLDEST));
     }
     for (pod, foreign) in map(at, "foreign", "pods")? {
         memory.foreign.insert(pod.to_owned(), stranger(&foreign)?);
@@ -203,4 +213,96 @@ fn list<'a>(at: &Field<'a>, key: &str, what: &str) -> Result<Vec<Field<'a>>, Fai
 
 fn map<'a>(at: &Field<'a>, key: &str, what: &str) -> Result<Vec<(&'a str, Field<'a>)>, Failure> {
     Ok(at.get(key).map(|at| at.entries(what)).transpose()?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::field::Origin;
+    use super::*;
+    use crate::core::cocoonset::observed::{Observed, SetFacts};
+    use crate::core::memory_json;
+    use serde_json::json;
+
+    const fn ago(seconds: u64) -> Duration {
+        OLDEST.saturating_sub(Duration::from_secs(seconds))
+    }
+
+    fn attempts() -> Vec<(Attempt, Record)> {
+        let kinds = [ActionKind::CreatePod, ActionKind::AddFinalizer, ActionKind::ProbeSnapshot];
+        let classes = Class::ALL.iter().enumerate();
+        let record = |class: Class, target: &str| Record {
+            class,
+            count: 3,
+            since: ago(900),
+            last: ago(2),
+            retry_after: Some(Duration::from_millis(1_500)),
+            message: "words".to_owned(),
+            target: target.to_owned(),
+            generation: 7,
+            looked: true,
+            on_live: false,
+            tested: Some(vec!["a".to_owned()]),
+            in_vain: true,
+        };
+        let all = classes.map(|(n, class)| {
+            let target = format!("pod-{n}:hibernate");
+            let action = kinds.get(n % kinds.len()).copied().unwrap_or(ActionKind::CreatePod);
+            (Attempt { action, target: target.clone(), dry_run: n % 2 == 0 }, record(*class, &target))
+        });
+        all.collect()
+    }
+
+    #[test]
+    fn what_is_written_reads_back_the_same() {
+        let set = json!({ "metadata": { "name": "x", "namespace": "a", "uid": "u" } });
+        let mut seen = Observed::of(SetFacts::of(&set), jiff::Timestamp::UNIX_EPOCH, OLDEST);
+        seen.unseen = vec!["CreatePod x-0".to_owned()];
+        let memory = &mut seen.memory;
+        for (attempt, record) in attempts() {
+            memory.keep(&attempt, record);
+        }
+        memory.namespace = Some(NamespaceRefusal {
+            count: 2,
+            last: ago(5),
+            message: "going".to_owned(),
+            live: NamespaceLive::Active,
+            asked: Some(ago(4)),
+        });
+        memory.last_status = Some(OLDEST.saturating_sub(Duration::from_millis(400)));
+        memory.deleted.insert("x-1".to_owned(), "u1".to_owned());
+        memory.vanished.insert(
+            "x-2".to_owned(),
+            Vanished {
+                uid: "u2".to_owned(),
+                node: Some("n".to_owned()),
+                had_vm: true,
+                succeeded: false,
+                given_up: true,
+                node_was_ready: Some(false),
+                confirmed: true,
+                carried: None,
+            },
+        );
+        memory.watched.insert("u0".to_owned(), Watched { ever_ready: true, ever_marked: false, failing: true });
+        let owner = Some(("ReplicaSet".to_owned(), "r".to_owned()));
+        memory.foreign.insert("x-3".to_owned(), Foreign { owner, deleting: true, looks: 4, last: ago(9) });
+        memory.found.insert("vk-a-x-4".to_owned(), ago(30));
+        memory.kept.insert("vk-a-x-5".to_owned(), ago(40));
+        memory.woken.insert("u9".to_owned());
+        memory.stamps.insert(jiff::Timestamp::UNIX_EPOCH, (Duration::from_secs(70), OLDEST));
+        memory.node_names_pruned = true;
+        memory.scale_pruned = true;
+        memory.error = Some(("QuotaExceeded".to_owned(), ago(60)));
+        let written = memory_json::entry(&seen);
+        let origin = Origin { file: "-".to_owned(), document: 1, line: 0 };
+        let read = read(&Field::root(&written, "memory", &origin)).expect("it reads");
+        assert_eq!((read.uid.as_deref(), &read.unseen), (Some("u"), &seen.unseen));
+        assert_eq!(read.memory, seen.memory);
+    }
+
+    #[test]
+    fn nothing_kept_is_nothing_written() {
+        let seen = Observed::of(SetFacts::of(&json!({})), jiff::Timestamp::UNIX_EPOCH, Duration::ZERO);
+        assert_eq!(memory_json::entry(&seen), json!({ "uid": "" }));
+    }
 }

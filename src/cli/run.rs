@@ -7,7 +7,7 @@ use crate::shell::clock::Clock;
 use crate::shell::options::{RunOptions, StartupError};
 use crate::shell::registry::Registry;
 use crate::shell::registry::credentials::Keyring;
-use crate::shell::{Exit, Stopper, logs, run_operator, shutdown};
+use crate::shell::{Exit, Shell, Stopper, debug, logs, shutdown};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,10 +68,27 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
             let (namespace, identity) = (&election.namespace, &election.identity);
             info!(namespace, lease = NAME, identity, "a leader is elected");
         }
+        None if settings.dry_run => info!("a dry run: nothing is written, and no leader is elected"),
         None => info!("no leader is elected: no other replica may run"),
     }
+    if let Some(address) = settings.debug.as_ref().filter(|address| !debug::is_local(address)) {
+        warn!(%address, "/debug is served beyond this machine, to whoever asks");
+    }
     let registry = Registry::http(base, clock.clone())?.with_keyring(keyring);
-    run_operator(client, registry, settings, clock, shutdown).await
+    let shows = settings.debug.is_some();
+    let shell = Shell::new(client, registry, settings, clock).recording()?;
+    let shell = if shows { with_desk(shell) } else { shell };
+    crate::shell::run(Arc::new(shell), shutdown).await
+}
+
+/// Keeps the last passes. They are told as stories are, which is part of the sandbox's build.
+fn with_desk(shell: Shell) -> Shell {
+    #[cfg(feature = "sim")]
+    let shell = {
+        let ring = crate::scenario::ring::Ring::new(shell.clock.clone());
+        shell.with_desk(Arc::new(ring))
+    };
+    shell
 }
 
 /// The file that is named, else the cluster that this process runs in, else the file that kubectl takes.

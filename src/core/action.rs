@@ -1,5 +1,6 @@
 //! Everything the core may want from the world: a question, a change, an announcement, or a wait.
 
+pub use super::announcement::{Announcement, Related};
 use super::rule::{Because, RuleId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -138,17 +139,6 @@ pub struct MetaPatch {
     pub labels: BTreeMap<String, Option<String>>,
     /// Annotations.
     pub annotations: BTreeMap<String, Option<String>>,
-}
-
-/// A Kubernetes event on the custom resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Announcement {
-    /// True for `Warning`, false for `Normal`.
-    pub warning: bool,
-    /// Machine-readable reason.
-    pub reason: String,
-    /// For people.
-    pub message: String,
 }
 
 /// What to do when there is nothing to do.

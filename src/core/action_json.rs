@@ -24,10 +24,14 @@ impl Action {
             Want::Ask(Question::ProbeSnapshot { vm, tag }) => json!({ "vm": vm, "tag": tag }),
             Want::Ask(Question::ReadLive(live)) => json!({ "of": live.spelled(subject) }),
             Want::Change(change) => change.own_fields(),
-            Want::Announce(event) => json!({
-                "type": if event.warning { "Warning" } else { "Normal" },
-                "reason": event.reason, "message": event.message,
-            }),
+            Want::Announce(event) => {
+                let kind = if event.warning { "Warning" } else { "Normal" };
+                let mut told = json!({ "type": kind, "reason": event.reason, "message": event.message });
+                if let (Some(related), Some(told)) = (&event.related, told.as_object_mut()) {
+                    told.insert("pod".to_owned(), json!(related.pod));
+                }
+                told
+            }
             Want::Wait(Wait::Await { what, recheck_after: None }) => json!({ "for": what }),
             Want::Wait(Wait::Await { what, recheck_after: Some(after) }) => {
                 json!({ "for": what, "recheckAfterSeconds": seconds(*after) })

@@ -38,6 +38,8 @@ pub trait Observation: Clone + 'static {
     fn publish(&self, report: Report<Self::Phase>, troubles: &[Trouble]) -> Option<Finding>;
     /// Takes in what an attempt came to.
     fn absorb(&mut self, attempt: &Attempt, outcome: &Outcome);
+    /// Whether nobody can be told by an event: its namespace takes no new objects (decision R27).
+    fn is_muted(&self) -> bool;
     /// The same, where the wish itself is at hand; true where it succeeded and was undone at once, so that what stands
     /// behind it in the plan rests on nothing.
     fn take_in(&mut self, want: &Want, attempt: &Attempt, outcome: &Outcome) -> bool {
@@ -63,7 +65,21 @@ pub fn explain<O: Observation>(seen: &O) -> Decision {
         trace.extend(status.and_then(|finding| hold_back(seen, finding)).into_iter().flatten().map(Entry::Spoke));
         troubles = troubles_of(&trace);
     }
+    if seen.is_muted() {
+        trace.iter_mut().for_each(mute);
+    }
     Decision { actions: plan(&trace), trace, troubles }
+}
+
+/// Takes the events out; whatever else the rule wanted stays, and so does what it said.
+fn mute(entry: &mut Entry) {
+    match entry {
+        Entry::Spoke(finding) => finding.wants.retain(|want| match want {
+            Want::Announce(_) => false,
+            Want::Ask(_) | Want::Change(_) | Want::Wait(_) => true,
+        }),
+        Entry::Passed { .. } | Entry::NotAsked { .. } => {}
+    }
 }
 
 fn ask_concerns<O: Observation>(seen: &O) -> (Vec<Entry>, Report<O::Phase>) {

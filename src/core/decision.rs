@@ -1,6 +1,10 @@
 //! What was decided and why: findings, verdicts, and the trace that everything else prints.
 
-use super::action::{Action, Announcement, Change, Question, Subject, Wait, Want};
+use super::action::{Action, Announcement, Change, Question, Related, Subject, Wait, Want};
+use super::announcement::NOTE_MOST;
+use super::api::condition::Condition;
+use super::oddity::excerpt;
+use super::pod::facts::PodFacts;
 use super::rule::{Because, Rule, RuleId};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -49,8 +53,17 @@ impl Finding {
     /// … and tells people.
     #[must_use]
     pub fn announce(mut self, warning: bool, reason: &str, message: impl Into<String>) -> Self {
+        let message = excerpt(&message.into(), NOTE_MOST.saturating_sub('…'.len_utf8()));
         let reason = reason.to_owned();
-        self.wants.push(Want::Announce(Announcement { warning, reason, message: message.into() }));
+        self.wants.push(Want::Announce(Announcement { warning, reason, message, related: None }));
+        self
+    }
+    /// … of this pod as well.
+    #[must_use]
+    pub fn about(mut self, pod: &PodFacts) -> Self {
+        if let Some(Want::Announce(told)) = self.wants.last_mut() {
+            told.related = Some(Related { pod: pod.name.to_string(), uid: pod.uid.to_string() });
+        }
         self
     }
     /// … and waits for this.
@@ -88,6 +101,8 @@ pub enum Report<P> {
     Silent,
     /// Phase, entries, counts and observedGeneration stay; only conditions move.
     Keep,
+    /// Nothing moves but this condition (decision R30).
+    Only(Box<Condition>),
     /// This phase, declared by the rule that rests.
     Phase(P),
     /// The phase that follows from what is seen.

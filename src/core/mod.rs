@@ -9,6 +9,7 @@
 
 pub mod action;
 mod action_json;
+pub mod announcement;
 pub mod api;
 pub mod call;
 pub mod classify;
@@ -21,6 +22,7 @@ pub mod fact;
 pub mod graph;
 pub mod hibernation;
 pub mod memory;
+pub mod memory_json;
 pub mod meta;
 pub mod oddity;
 pub mod outcome;

@@ -91,6 +91,8 @@ forms! {
     NoEvent = "events do not include REASON",
     /// How often an event with this reason was announced: on transitions only, whatever goes on meanwhile.
     EventTimes = "event REASON is told NUMBER times",
+    /// How many events with this reason the cluster holds about the set; a series counts once.
+    EventsStored = "events stored of REASON is NUMBER",
     /// The rule spoke at least once.
     Fired = "rule ID fired",
     /// The rule never spoke.

@@ -50,6 +50,7 @@ impl Ground<'_> {
             Form::Pods => Ok(list(self.pods(claim).map(|pod| meta::text(pod, "name")))),
             Form::TagsLeft => Ok(self.tags().len().to_string()),
             Form::Tags => Ok(list(self.tags().into_iter())),
+            Form::EventsStored => Ok(self.events_stored(claim).to_string()),
             Form::NamespaceGone => {
                 Ok(is(self.world.store.get("namespaces", "", &self.key(claim).namespace).is_none(), "it is there"))
             }
@@ -87,6 +88,14 @@ impl Ground<'_> {
     fn pods(&self, claim: &Claim) -> impl Iterator<Item = &Value> {
         let namespace = self.key(claim).namespace;
         self.world.store.objects("pods", None).filter(move |pod| meta::text(pod, "namespace") == namespace)
+    }
+    fn events_stored(&self, claim: &Claim) -> usize {
+        let key = self.key(claim);
+        let events = self.world.store.objects("events", Some(&key.namespace));
+        let about = |event: &&Value| {
+            text_at(event, "/involvedObject/name") == key.name && text_at(event, "/reason") == claim.arg(0)
+        };
+        events.filter(about).count()
     }
     fn tags(&self) -> Vec<String> {
         self.world.registry.tags().map(|(vm, tag, _)| format!("{vm}:{tag}")).collect()
@@ -209,6 +218,7 @@ fn wanted(claim: &Claim) -> String {
         | Form::Answers
         | Form::LastWrites
         | Form::EventTimes
+        | Form::EventsStored
         | Form::FiredTimes => claim.args.last().cloned().unwrap_or_default(),
         Form::Pods | Form::Tags => list(claim.arg(0).split(',').map(|name| name.trim().to_owned())),
         Form::Message

@@ -62,6 +62,9 @@ fn given(first: &Line, held: &[Held]) -> Result<Value, String> {
     let set = object(held, Kind::CocoonSets, &first.name).ok_or("the set is not among what was seen")?;
     let mut given = Map::new();
     given.insert("namespace".to_owned(), json!(first.namespace));
+    if first.dry_run {
+        given.insert("settings".to_owned(), json!({ "dry-run": true }));
+    }
     let mut metadata = json!({ "name": first.name, "namespace": first.namespace });
     let annotations = meta::map(set, "annotations", keys::is_ours);
     if !annotations.is_empty() {

@@ -59,6 +59,8 @@ pub struct SettingsGiven {
     pub ordered_namespace_deletion: bool,
     /// The CocoonSet CRD is an older one, which prunes `nodeName` from the entries of the status, and what scaling shows.
     pub older_crd: bool,
+    /// The operator runs with `--dry-run`: it decides and shows, and writes nothing.
+    pub dry_run: bool,
     /// The CocoonSet CRD takes anything for a spec, as somebody may have loosened it.
     pub loose_crd: bool,
     /// The operators elect a leader, under a lease of 15 s; without it each of them leads.
@@ -79,6 +81,7 @@ impl Default for SettingsGiven {
             watch_nodes: true,
             ordered_namespace_deletion: true,
             older_crd: false,
+            dry_run: false,
             loose_crd: false,
             leader_election: false,
             operator_namespace: true,

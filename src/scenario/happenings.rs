@@ -93,6 +93,9 @@ impl PassStory {
                 (call.verb().label(), call.resource(), call.verb().writes() && !is_dry_run(&action.want))
             });
             // As faults name it: a write of the status is none of the set.
+            // Events count apart from what changes something, whichever of the two requests carries one.
+            let event = action.kind() == ActionKind::EmitEvent && !never_left(outcome);
+            let (verb, resource) = if event { ("create", "events") } else { (verb, resource) };
             let resource = if action.kind() == ActionKind::PatchStatus { "cocoonsets/status" } else { resource };
             Deed { action, outcome, verb, resource, writes }
         })

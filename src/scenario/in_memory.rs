@@ -22,6 +22,7 @@ pub struct InMemory {
     first: Option<Replica>,
     second: Option<Replica>,
     refused: Vec<Kind>,
+    dry_run: bool,
     starts_at: Option<Duration>,
     down_for: Duration,
     happenings: Vec<Happening>,
@@ -39,12 +40,20 @@ impl InMemory {
             first: None,
             second: None,
             refused: refused.to_vec(),
+            dry_run: false,
             starts_at: None,
             down_for: Duration::ZERO,
             happenings: Vec::new(),
             elects: false,
             processes: 0,
         }
+    }
+
+    /// The same, with operators that write nothing.
+    #[must_use]
+    pub fn with_dry_run(mut self, on: bool) -> Self {
+        self.dry_run = on;
+        self
     }
 
     /// The same, whose operators elect a leader.
@@ -57,7 +66,9 @@ impl InMemory {
     fn start(&mut self, name: &str) -> Replica {
         self.processes = self.processes.saturating_add(1);
         let terms = self.elects.then(|| standing::terms(name, self.processes));
-        Replica::start(name, self.now, &self.refused).electing(terms)
+        let mut replica = Replica::start(name, self.now, &self.refused).electing(terms);
+        replica.dry_run = self.dry_run;
+        replica
     }
 
     /// The elections go on where something is due. True if anything was.

@@ -17,6 +17,8 @@ mod recorded_changes;
 pub mod replay;
 mod replica;
 mod requests;
+mod resource;
+pub mod ring;
 pub mod runner;
 pub mod schema;
 pub mod script;

@@ -5,6 +5,8 @@ use crate::core::action::{Action, Change, Live, MetaPatch, Question, Subject, Wa
 use crate::core::api::condition::Condition;
 use crate::core::api::set_status::SetStatus;
 use crate::core::contract::keys;
+use crate::core::control::flow::HELD_BACK;
+use crate::core::control::pass::DRY_RUN;
 use crate::core::meta;
 use crate::core::oddity::excerpt;
 use crate::core::outcome::{Answer, Class, Outcome};
@@ -139,6 +141,8 @@ fn answered(action: &Action, outcome: &Outcome) -> String {
     match (&action.want, outcome.class) {
         (Want::Ask(Question::ReadLive(live)), Class::Done) => read(live, &outcome.answer),
         (_, Class::Done) | (Want::Change(Change::DeleteSnapshot { .. }), Class::Absent) => String::new(),
+        (Want::Announce(_), Class::Throttled) if outcome.message.starts_with(HELD_BACK) => "held back".to_owned(),
+        (_, Class::Fenced) if outcome.message.starts_with(DRY_RUN) => "not sent (dry run)".to_owned(),
         (_, class) => class.name().to_owned(),
     }
 }

@@ -8,6 +8,7 @@ use crate::core::action::{Action, Attempt, Subject};
 use crate::core::call::{Call, call};
 use crate::core::classify::classify;
 use crate::core::cocoonset::observed::Observed;
+use crate::core::control::announcer::{Announcer, Moment, Sending};
 use crate::core::control::bugs::Bugs;
 use crate::core::control::election::{Terms, term_for};
 use crate::core::control::errors;
@@ -38,11 +39,14 @@ pub struct Replica {
     pub skew: SignedDuration,
     /// It dies after so many further calls.
     pub dies_after: Option<u32>,
+    /// It writes nothing (decision R30).
+    pub dry_run: bool,
     view: View,
     queue: Queue<Key, Key>,
     watches: BTreeMap<Kind, Watching>,
     refused: Vec<Kind>,
     gates: Gates,
+    announcer: Announcer,
     bugs: Bugs,
     started: Duration,
     election: Standing,
@@ -59,6 +63,9 @@ pub struct Ran {
     pub waited: Duration,
 }
 
+/// A call with its leave, and the event that it carries where it is one; or what comes in its place.
+type ToSend = Result<(Call, Leave, Option<Sending>), Outcome>;
+
 impl Replica {
     /// A process that starts now; it may not watch the refused kinds.
     pub fn start(name: &str, now: Duration, refused: &[Kind]) -> Self {
@@ -66,11 +73,13 @@ impl Replica {
             name: name.to_owned(),
             skew: SignedDuration::ZERO,
             dies_after: None,
+            dry_run: false,
             view: View::new(),
             queue: Queue::new(),
             watches: BTreeMap::new(),
             refused: refused.to_vec(),
             gates: Gates::default(),
+            announcer: Announcer::new(name),
             bugs: Bugs::default(),
             started: now,
             election: Standing::default(),
@@ -192,7 +201,7 @@ impl Replica {
     fn pass(&mut self, world: &mut World, at: Duration, key: Key, seen: Observed) -> (PassStory, Observed, Duration) {
         let mut waited = Duration::ZERO;
         let subject = seen.subject();
-        let mut pass = Pass::begin(seen);
+        let mut pass = Pass::begin_as(seen, self.dry_run);
         let mut last: Vec<Outcome> = Vec::new();
         let mut turns = 0;
         let end = loop {
@@ -239,18 +248,29 @@ impl Replica {
         now: Duration,
     ) -> (Vec<Outcome>, bool, Duration) {
         let (mut outcomes, mut waited) = (Vec::new(), Duration::ZERO);
+        let moment = Moment { now: self.wall(world.now()), mono: now };
         let calls = wave.iter().map(|action| {
-            let call = call(subject, action)?;
+            let (call, sending) = match call(subject, action) {
+                Some(call) => (call, None),
+                None => match self.announcer.speak(subject, action, moment) {
+                    Some(Ok(sending)) => (sending.call.clone(), Some(sending)),
+                    Some(Err(instead)) => return Err(instead),
+                    None => return Err(Outcome::of(Class::Done)),
+                },
+            };
             let leave = self.gates.leave(&call, now);
-            Some((call, leave))
+            Ok((call, leave, sending))
         });
-        let calls: Vec<Option<(Call, Leave)>> = calls.collect();
+        let calls: Vec<ToSend> = calls.collect();
         // The wave leaves side by side: under one term.
         let lease = self.election.lease(now);
         for (action, call) in wave.iter().zip(calls) {
-            let Some((call, leave)) = call else {
-                outcomes.push(Outcome::of(Class::Done));
-                continue;
+            let (call, leave, sending) = match call {
+                Ok(call) => call,
+                Err(instead) => {
+                    outcomes.push(instead);
+                    continue;
+                }
             };
             let held_back = self.gates.holds_back(&call, leave, now);
             let passed = held_back.is_none();
@@ -270,6 +290,9 @@ impl Replica {
             let outcome = classify(call.verb(), &reply);
             if let Some(attempt) = Attempt::of(&action.want) {
                 self.view.answered(subject, &attempt, &outcome);
+            }
+            if let Some(sending) = sending {
+                self.announcer.answered(sending, &outcome, now);
             }
             outcomes.push(outcome);
             self.dies_after = self.dies_after.map(|left| left.saturating_sub(u32::from(sent)));

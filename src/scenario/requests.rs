@@ -78,6 +78,7 @@ pub fn patch(cast: &Cast, patch: &PatchStep) -> Request {
         Resource::Cocoonsets | Resource::CocoonsetsStatus => set_path(cast, Some(&patch.name)),
         Resource::Cocoonhibernations => hibernation_path(cast, &patch.name),
         Resource::Pods => pod_path(cast, &patch.name),
+        Resource::Events => pod_path(cast, &patch.name).replace("/pods/", "/events/"),
         Resource::Leases => {
             format!("/apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/{}", patch.name)
         }

@@ -40,7 +40,8 @@ pub fn play_embedded(script: &Script) -> Result<Played, String> {
 /// The first stage, with the cluster as this story finds it.
 pub fn in_memory(script: &Script) -> Result<InMemory, String> {
     let stage = InMemory::new(setting::world(&script.given)?, &setting::refused_kinds(&script.given));
-    Ok(stage.electing(script.given.settings.leader_election))
+    let settings = &script.given.settings;
+    Ok(stage.electing(settings.leader_election).with_dry_run(settings.dry_run))
 }
 
 /// The second stage, with the cluster as this story finds it.
@@ -48,7 +49,8 @@ pub fn embedded(script: &Script) -> Result<Embedded, String> {
     let world = setting::world(&script.given)?;
     let stage = Embedded::new(world, &setting::refused_kinds(&script.given));
     let stage = stage.map_err(|error| format!("the runtime: {error}"))?;
-    Ok(stage.electing(script.given.settings.leader_election))
+    let settings = &script.given.settings;
+    Ok(stage.electing(settings.leader_election).with_dry_run(settings.dry_run))
 }
 
 /// Plays it on a stage whose cluster is as given.

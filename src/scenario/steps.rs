@@ -1,6 +1,7 @@
 //! `when`: the closed list of things that can happen in a story.
 
 use super::given::{PodGiven, SetGiven};
+pub use super::resource::Resource;
 use super::words::{Span, quantity_map};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -140,52 +141,6 @@ pub struct PatchStep {
     pub status: bool,
     /// The patch.
     pub patch: Value,
-}
-
-/// What stories patch and refuse.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resource {
-    /// CocoonSets.
-    Cocoonsets,
-    /// The status of CocoonSets.
-    CocoonsetsStatus,
-    /// CocoonHibernations.
-    Cocoonhibernations,
-    /// Pods.
-    Pods,
-    /// Namespaces.
-    Namespaces,
-    /// Nodes.
-    Nodes,
-    /// Leases, in the operator's namespace.
-    Leases,
-}
-
-impl Resource {
-    /// As the API spells it.
-    pub const fn plural(self) -> &'static str {
-        match self {
-            Self::Cocoonsets | Self::CocoonsetsStatus => "cocoonsets",
-            Self::Cocoonhibernations => "cocoonhibernations",
-            Self::Pods => "pods",
-            Self::Namespaces => "namespaces",
-            Self::Nodes => "nodes",
-            Self::Leases => "leases",
-        }
-    }
-    /// With its group, as rules and the store spell it.
-    pub const fn qualified(self) -> &'static str {
-        match self {
-            Self::Cocoonsets => "cocoonsets.cocoonset.cocoonstack.io",
-            Self::CocoonsetsStatus => "cocoonsets.cocoonset.cocoonstack.io/status",
-            Self::Cocoonhibernations => "cocoonhibernations.cocoonset.cocoonstack.io",
-            Self::Pods => "pods",
-            Self::Namespaces => "namespaces",
-            Self::Nodes => "nodes",
-            Self::Leases => "leases.coordination.k8s.io",
-        }
-    }
 }
 
 /// What happens to a node.

@@ -5,7 +5,7 @@ use super::clock::Clock;
 use super::limits::{Limits, held_back};
 use super::metrics::Metrics;
 use super::transport;
-use crate::core::wire::{Reply, Request, retry_after};
+use crate::core::wire::{Method, Reply, Request, retry_after};
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
@@ -25,6 +25,7 @@ pub struct Api {
     limits: Limits,
     deadline: Duration,
     metrics: Arc<Metrics>,
+    read_only: bool,
 }
 
 struct Client(kube::Client);
@@ -54,7 +55,14 @@ pub enum Ended {
 impl Api {
     /// Over this client; each call is given up after `deadline`.
     pub fn new(client: kube::Client, clock: Clock, deadline: Duration, metrics: Arc<Metrics>) -> Self {
-        Self { client: Client(client), limits: Limits::new(clock), deadline, metrics }
+        Self { client: Client(client), limits: Limits::new(clock), deadline, metrics, read_only: false }
+    }
+
+    /// The same; where `on`, nothing but reads leaves, whoever asks (decision R30).
+    #[must_use]
+    pub fn read_only(mut self, on: bool) -> Self {
+        self.read_only = on;
+        self
     }
 
     /// Sends one request of this flow and reads the whole answer.
@@ -65,6 +73,9 @@ impl Api {
     /// The same within a term: it may be waited for as long as `term` says at the moment at which it leaves, which may be
     /// long after it came here, and without a term it does not leave (decision R11).
     pub async fn send_within(&self, flow: &str, request: &Request, term: impl Fn() -> Option<Duration>) -> Reply {
+        if self.is_fenced(request) {
+            return Reply::Fenced;
+        }
         let permit = match self.limits.leave(flow).await {
             Ok(permit) => permit,
             Err(left) => return held_back(left),
@@ -77,7 +88,14 @@ impl Api {
 
     /// Sends one request past the gate: what keeps the lease must not queue behind what the lease is for.
     pub async fn send_apart(&self, request: &Request, deadline: Duration) -> Reply {
+        if self.is_fenced(request) {
+            return Reply::Fenced;
+        }
         self.exchanged(request, self.deadline.min(deadline)).await
+    }
+
+    const fn is_fenced(&self, request: &Request) -> bool {
+        self.read_only && !reads(request.method)
     }
 
     async fn exchanged(&self, request: &Request, deadline: Duration) -> Reply {
@@ -158,6 +176,13 @@ impl Lines {
     }
 }
 
+const fn reads(method: Method) -> bool {
+    match method {
+        Method::Get | Method::Head => true,
+        Method::Post | Method::Put | Method::Patch | Method::Delete => false,
+    }
+}
+
 /// The request as the client sends it.
 fn spelled(request: &Request) -> Result<http::Request<Body>, http::Error> {
     let mut target = request.path.clone();
@@ -204,7 +229,6 @@ pub fn connect(mut config: kube::Config) -> Result<kube::Client, kube::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::wire::Method;
 
     #[test]
     fn a_query_is_encoded() {

@@ -1,6 +1,7 @@
-//! /metrics on one address, /healthz and /readyz on another.
+//! /metrics on one address, /healthz and /readyz on another, /debug on a third.
 
 use super::Shell;
+use super::debug;
 use super::options::{Address, StartupError};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
@@ -22,6 +23,8 @@ pub enum Serves {
     Metrics,
     /// /healthz and /readyz.
     Probes,
+    /// /debug/passes and /debug/memory.
+    Debug,
 }
 
 impl std::fmt::Display for Serves {
@@ -29,6 +32,7 @@ impl std::fmt::Display for Serves {
         f.write_str(match self {
             Self::Metrics => "/metrics",
             Self::Probes => "/healthz and /readyz",
+            Self::Debug => "/debug/passes and /debug/memory",
         })
     }
 }
@@ -65,7 +69,7 @@ pub async fn serve(shell: Arc<Shell>, listener: TcpListener, serves: Serves) {
         };
         let shell = Arc::clone(&shell);
         let service = service_fn(move |request: Request<Incoming>| {
-            let response = answer(&shell, serves, request.method(), request.uri().path());
+            let response = answer(&shell, serves, request.method(), target(&request));
             async move { Ok::<_, Infallible>(response) }
         });
         connections.spawn(async move {
@@ -78,11 +82,21 @@ pub async fn serve(shell: Arc<Shell>, listener: TcpListener, serves: Serves) {
     }
 }
 
-/// The answer to one request.
-pub fn answer(shell: &Shell, serves: Serves, method: &Method, path: &str) -> Response<Full<Bytes>> {
+/// The path, with the query where there is one.
+fn target(request: &Request<Incoming>) -> &str {
+    let uri = request.uri();
+    uri.path_and_query().map_or_else(|| uri.path(), |whole| whole.as_str())
+}
+
+/// The answer to one request; the path with its query.
+pub fn answer(shell: &Shell, serves: Serves, method: &Method, target: &str) -> Response<Full<Bytes>> {
     if method != Method::GET && method != Method::HEAD {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned());
     }
+    if serves == Serves::Debug {
+        return debug::answer(shell, target);
+    }
+    let path = target.split_once('?').map_or(target, |(path, _)| path);
     match (serves, path) {
         (Serves::Metrics, "/metrics") => {
             shell.metrics.queue(&shell.state.stats(), &shell.state.take_spans());
@@ -97,11 +111,11 @@ pub fn answer(shell: &Shell, serves: Serves, method: &Method, path: &str) -> Res
     }
 }
 
-fn plain(status: StatusCode, text: String) -> Response<Full<Bytes>> {
+pub(super) fn plain(status: StatusCode, text: String) -> Response<Full<Bytes>> {
     typed(status, "text/plain; charset=utf-8", text)
 }
 
-fn typed(status: StatusCode, content_type: &'static str, text: String) -> Response<Full<Bytes>> {
+pub(super) fn typed(status: StatusCode, content_type: &'static str, text: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
     response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(content_type));

@@ -41,6 +41,7 @@ pub struct Metrics {
     dead_letters: IntCounterVec,
     failures: IntCounterVec,
     oddities: IntCounterVec,
+    events: IntCounterVec,
     recorded: IntCounterVec,
     leads: IntGauge,
 }
@@ -109,6 +110,11 @@ impl Metrics {
                 "Watch lines that did not read",
                 &["kind"],
             ),
+            events: family.counters(
+                "cocoon_operator_events_total",
+                "Kubernetes events by what became of them",
+                &["result"],
+            ),
             recorded: family.counters(
                 "cocoon_operator_recorded_passes_total",
                 "Passes that were to be recorded",
@@ -119,6 +125,9 @@ impl Metrics {
                 .with_label_values(&[crate::core::control::lease::NAME]),
             registry,
         };
+        for result in ["sent", "repeated", "held_back", "failed"] {
+            metrics.events.with_label_values(&[result]);
+        }
         for result in PassResult::ALL {
             metrics.reconciles.with_label_values(&[CONTROLLER, result.label()]);
         }
@@ -170,6 +179,10 @@ impl Metrics {
             Reply::TimedOut | Reply::Reset { .. } | Reply::Fenced => "<error>".to_owned(),
         };
         self.requests.with_label_values(&[code.as_str(), method, "kubernetes"]).inc();
+    }
+    /// An event was `sent`, went into the series of an earlier one (`repeated`), was `held_back` by us, or `failed`.
+    pub fn event(&self, result: &str) {
+        self.events.with_label_values(&[result]).inc();
     }
     /// A line of a watch did not read.
     pub fn odd_line(&self, kind: &str) {

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod clock;
+pub mod debug;
 mod election_options;
 pub mod execute;
 pub mod health;
@@ -16,6 +17,7 @@ pub mod recorder;
 pub mod reference;
 pub mod registry;
 mod shutdown;
+mod startup_error;
 pub mod state;
 pub mod telling;
 pub mod transport;
@@ -24,10 +26,12 @@ pub mod workers;
 
 pub use shutdown::{Shutdown, Stopper, shutdown};
 
+use crate::core::control::announcer::Announcer;
 use crate::core::control::election::Ending;
 use crate::core::control::kinds::Kind;
 use client::Api;
 use clock::Clock;
+use debug::Desk;
 use health::Health;
 use http::Serves;
 use leader::Leadership;
@@ -36,8 +40,8 @@ use options::{Settings, StartupError};
 use recorder::Recorder;
 use registry::Registry;
 use state::State;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use telling::{Pace, Witness};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -82,8 +86,11 @@ pub struct Shell {
     pub settings: Settings,
     /// Whoever listens to passes.
     pub witness: Option<Arc<dyn Witness>>,
+    /// Whoever keeps the last passes for the debug address.
+    pub desk: Option<Arc<dyn Desk>>,
     /// Whoever says when the next pass may begin; without, at once.
     pub pace: Option<Arc<dyn Pace>>,
+    announcer: Mutex<Announcer>,
     /// Whoever writes passes down.
     pub recorder: Option<Recorder>,
     stopping: AtomicBool,
@@ -94,15 +101,18 @@ impl Shell {
     pub fn new(client: kube::Client, registry: Registry, settings: Settings, clock: Clock) -> Self {
         let metrics = Arc::new(Metrics::new());
         Self {
-            api: Api::new(client, clock.clone(), settings.http_timeout, Arc::clone(&metrics)),
+            api: Api::new(client, clock.clone(), settings.http_timeout, Arc::clone(&metrics))
+                .read_only(settings.dry_run),
             registry,
             state: State::new(clock.clone()),
             leader: Leadership::new(settings.election.as_ref(), settings.http_timeout, clock.clone()),
             health: Health::new(clock.clone(), settings.watch_timeout),
             metrics,
             clock,
+            announcer: Mutex::new(Announcer::new(&settings.instance)),
             settings,
             witness: None,
+            desk: None,
             pace: None,
             recorder: None,
             stopping: AtomicBool::new(false),
@@ -116,11 +126,23 @@ impl Shell {
         self
     }
 
+    /// The same, with somebody who keeps its last passes.
+    #[must_use]
+    pub fn with_desk(mut self, desk: Arc<dyn Desk>) -> Self {
+        self.desk = Some(desk);
+        self
+    }
+
     /// The same, with somebody who says when its passes may begin.
     #[must_use]
     pub fn with_pace(mut self, pace: Arc<dyn Pace>) -> Self {
         self.pace = Some(pace);
         self
+    }
+
+    /// Who makes events of what is announced.
+    pub fn announcer(&self) -> MutexGuard<'_, Announcer> {
+        self.announcer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same, recording its passes where its settings say so.
@@ -249,6 +271,16 @@ impl Ports {
         for (address, serves) in [(&settings.metrics, Serves::Metrics), (&settings.probes, Serves::Probes)] {
             if let Some(address) = address {
                 ports.add(http::listen(address).await?, serves);
+            }
+        }
+        if let Some(address) = &settings.debug {
+            match http::listen(address).await {
+                Ok(listener) => ports.add(listener, Serves::Debug),
+                // A port that nobody asked for keeps no operator from its work.
+                Err(error) if (address.host.as_str(), address.port) == debug::DEFAULT => {
+                    warn!("nothing is served for debugging: {error}");
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(ports)

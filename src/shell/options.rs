@@ -4,115 +4,10 @@
 pub use super::election_options::{ElectionOptions, ElectionSettings};
 use super::recorder::RecordTo;
 use super::reference::Base;
+pub use super::startup_error::StartupError;
+use super::{debug, execute};
 use clap::{ArgAction, Args};
 use std::time::Duration;
-
-/// Why the operator does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartupError {
-    /// No registry is named.
-    #[error("OCI_REGISTRY is not set: name the registry of VM snapshots, e.g. asia-docker.pkg.dev/project/repository")]
-    NoRegistry,
-    /// The registry's name does not read.
-    #[error("OCI_REGISTRY {base:?}: {why}; expected HOST[:PORT][/PATH]")]
-    Registry {
-        /// As given.
-        base: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The terms of the election contradict each other.
-    #[error("{why}")]
-    Election {
-        /// What is wrong, and what is expected.
-        why: &'static str,
-    },
-    /// An address does not read.
-    #[error("{flag} {text:?}: expected HOST:PORT, :PORT, or 0 for none")]
-    Address {
-        /// Which.
-        flag: &'static str,
-        /// As given.
-        text: String,
-    },
-    /// An address that has to be one does not read.
-    #[error("{flag} {text:?}: expected HOST:PORT or :PORT")]
-    Listener {
-        /// Which.
-        flag: &'static str,
-        /// As given.
-        text: String,
-    },
-    /// A kubeconfig does not read.
-    #[error("kubeconfig {path}: {why}")]
-    Kubeconfig {
-        /// Which file.
-        path: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Neither in a cluster nor told of one.
-    #[error("no cluster: neither in-cluster credentials ({why}) nor --kubeconfig or KUBECONFIG")]
-    NoCluster {
-        /// Why there are no in-cluster credentials.
-        why: String,
-    },
-    /// The API server does not answer.
-    #[error("the API server at {url} does not answer: {why}")]
-    Unreachable {
-        /// Where.
-        url: String,
-        /// What happened.
-        why: String,
-    },
-    /// An address cannot be listened on.
-    #[error("cannot listen on {address}: {why}")]
-    Listen {
-        /// Which.
-        address: String,
-        /// Why.
-        why: String,
-    },
-    /// The machine's certificates cannot be used.
-    #[error("TLS cannot be set up: {0}")]
-    Tls(String),
-    /// A recording cannot be begun.
-    #[error("--record {dir}: {why}; expected a directory that can be written to")]
-    Record {
-        /// Where.
-        dir: String,
-        /// Why not.
-        why: String,
-    },
-    /// Something of the machine that a start needs failed.
-    #[error("{what}: {why}")]
-    Environment {
-        /// What.
-        what: &'static str,
-        /// Why.
-        why: String,
-    },
-}
-
-impl StartupError {
-    /// The exit code: 2 for bad input, 3 for a failed environment.
-    pub const fn code(&self) -> u8 {
-        match self {
-            Self::NoRegistry
-            | Self::Registry { .. }
-            | Self::Election { .. }
-            | Self::Address { .. }
-            | Self::Listener { .. }
-            | Self::Record { .. }
-            | Self::Kubeconfig { .. } => 2,
-            Self::NoCluster { .. }
-            | Self::Unreachable { .. }
-            | Self::Listen { .. }
-            | Self::Tls(_)
-            | Self::Environment { .. } => 3,
-        }
-    }
-}
 
 /// What `run` takes, and `sandbox` too.
 #[derive(Clone, Debug, Args)]
@@ -130,6 +25,10 @@ pub struct RunOptions {
     /// Address of /healthz and /readyz
     #[arg(long, env = "PROBE_ADDR", value_name = "ADDRESS", default_value = ":8081")]
     pub health_probe_bind_address: String,
+    /// Address of /debug/passes and /debug/memory, `:PORT` for loopback, 0 for none; another host is served without asking
+    /// who asks
+    #[arg(long, env = "DEBUG_ADDR", value_name = "ADDRESS", default_value = "127.0.0.1:8082")]
+    pub debug_bind_address: String,
     /// Who leads.
     #[command(flatten)]
     pub election: ElectionOptions,
@@ -148,6 +47,9 @@ pub struct RunOptions {
     /// Kubeconfig file; without it the cluster that this process runs in
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<String>,
+    /// Decide and show, in the log and at the debug address, and write nothing: no pod, no status, no event, no lease
+    #[arg(long)]
+    pub dry_run: bool,
     /// Longest wait for an answer of the API server
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub http_timeout: Duration,
@@ -206,6 +108,12 @@ pub struct Settings {
     pub metrics: Option<Address>,
     /// Where the probes are served.
     pub probes: Option<Address>,
+    /// Where the last passes and the memory of each object are shown.
+    pub debug: Option<Address>,
+    /// It decides and shows, and writes nothing (decision R30).
+    pub dry_run: bool,
+    /// Who this process is, in events: the pod's name; nothing for the operator's.
+    pub instance: String,
     /// Where passes are recorded.
     pub record: Option<RecordTo>,
     /// The election, if there is one.
@@ -222,6 +130,9 @@ impl Default for Settings {
             shutdown_timeout: Duration::from_secs(20),
             metrics: None,
             probes: None,
+            debug: None,
+            dry_run: false,
+            instance: String::new(),
             record: None,
             election: None,
         }
@@ -238,8 +149,12 @@ impl RunOptions {
             shutdown_timeout: self.shutdown_timeout,
             metrics: address("--metrics-bind-address", &self.metrics_bind_address, 8080)?,
             probes: address("--health-probe-bind-address", &self.health_probe_bind_address, 8081)?,
+            debug: address("--debug-bind-address", &self.debug_bind_address, debug::DEFAULT.1)?.map(debug::at_home),
+            dry_run: self.dry_run,
+            instance: execute::instance(),
             record: self.record.as_ref().map(RecordTo::dir),
-            election: self.election.settings()?,
+            // Who writes nothing need not lead, and keeps nobody from leading.
+            election: self.election.settings()?.filter(|_| !self.dry_run),
         })
     }
 

@@ -23,10 +23,11 @@ pub async fn pass(shell: &Shell, key: &Key) -> PassResult {
     }
     let subject = seen.subject();
     telling::hears(shell, key, Heard::Begins(&subject));
+    let dry_run = shell.settings.dry_run;
     if let Some((recorder, taken)) = shell.recorder.as_ref().zip(taken) {
-        recorder.begins(key, taken);
+        recorder.begins(key, taken.rehearsed(dry_run));
     }
-    let mut pass = Pass::begin(seen);
+    let mut pass = Pass::begin_as(seen, dry_run);
     let mut told = 0;
     loop {
         let next = pass.next_step();

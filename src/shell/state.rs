@@ -73,7 +73,8 @@ impl State {
         self.lock().view.keep_objects();
     }
 
-    /// All that a decision about this set may depend on, now, under this right to write; and what a recorder writes of it, where there is one.
+    /// All that a decision about this set may depend on, now, under this right to write; and what a recorder writes of
+    /// it, where there is one.
     pub fn observe(&self, key: &Key, lease: Lease) -> Option<(Observed, Option<Taken>)> {
         let clocks = self.clock.clocks(lease);
         let inner = self.lock();

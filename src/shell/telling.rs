@@ -5,7 +5,7 @@ use super::metrics::CONTROLLER;
 use crate::core::action::{Action, Attempt, Subject, Want};
 use crate::core::control::election::Told;
 use crate::core::control::errors::{Counted, counting};
-use crate::core::control::pass::Turn;
+use crate::core::control::pass::{DRY_RUN, Turn};
 use crate::core::control::wake::Key;
 use crate::core::decision::{Decision, Entry, Finding, Trouble};
 use crate::core::outcome::{Class, Outcome};
@@ -22,7 +22,7 @@ pub trait Witness: Send + Sync {
 }
 
 /// What happens in a pass, in this order.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Heard<'a> {
     /// It begins; its actions will be about this.
     Begins(&'a Subject),
@@ -67,6 +67,9 @@ pub fn hears(shell: &Shell, key: &Key, heard: Heard<'_>) {
     if let Some(witness) = &shell.witness {
         witness.hears(key, heard);
     }
+    if let Some(desk) = &shell.desk {
+        desk.hears(key, heard);
+    }
 }
 
 /// The text with control characters spelled out: words of other people must not make lines of their own.
@@ -101,8 +104,10 @@ pub fn turns(shell: &Shell, key: &Key, turns: &[Turn], told: usize) -> usize {
 /// Tells where a pass came to rest. A trouble that counts as an error is one, once; any other is an outcome.
 pub fn rested(shell: &Shell, key: &Key, decision: &Decision, after: Option<Duration>, counted: &Counted) {
     count(shell, decision);
-    for Trouble { reason, message, .. } in counting(decision, counted) {
-        error!(controller = CONTROLLER, namespace = key.namespace, name = key.name, %reason, "{}", plain(message));
+    for trouble in counting(decision, counted) {
+        let Trouble { reason, message, .. } = trouble;
+        let rule = rule_of(decision, trouble);
+        error!(controller = CONTROLLER, namespace = key.namespace, name = key.name, rule, %reason, "{}", plain(message));
     }
     let rules = decision.rules().iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     debug!(controller = CONTROLLER, namespace = key.namespace, name = key.name, rules, ?after, "at rest");
@@ -133,6 +138,12 @@ fn spoken(decision: &Decision) -> impl Iterator<Item = &Finding> {
     })
 }
 
+/// The rule that found it.
+fn rule_of<'a>(decision: &'a Decision, trouble: &Trouble) -> &'a str {
+    let found = spoken(decision).find(|finding| finding.trouble.as_ref() == Some(trouble));
+    found.map(|finding| finding.rule.0.as_ref()).unwrap_or_default()
+}
+
 fn acts(finding: &Finding) -> bool {
     finding.wants.iter().any(|want| match want {
         Want::Ask(_) | Want::Change(_) | Want::Announce(_) => true,
@@ -145,6 +156,7 @@ fn actions(finding: &Finding, turn: &Turn) -> String {
     let attempts = finding.wants.iter().filter_map(Attempt::of);
     let told = attempts.map(|attempt| match outcome_of(turn, &attempt) {
         Some(Outcome { class: Class::Done, .. }) => attempt.to_string(),
+        Some(outcome) if outcome.message.starts_with(DRY_RUN) => format!("{attempt} (not sent: dry run)"),
         Some(outcome) => format!("{attempt} -> {}", outcome.class),
         None => format!("{attempt} (dropped)"),
     });

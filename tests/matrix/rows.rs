@@ -75,6 +75,7 @@ pub const ROWS: &[Row] = &[
     row(&rollout::ADOPT, PatchPod, older_operator),
     row(&rollout::ASK_ADMISSION, CreatePod, image_edited),
     row(&rollout::RECREATE, DeletePod, image_edited),
+    row(&rollout::FOLLOW, DeletePod, sub_agent_pinned_elsewhere),
     row(&rebuild::REBUILD, PatchObject, sub_agent_failed),
     row(&rebuild::REBUILD, DeletePod, sub_agent_failed),
     of("main", &rebuild::REBUILD, DeletePod, main_failed),
@@ -122,11 +123,15 @@ pub const SILENT: &[&str] = &[
     "namespace/retry",
     "namespace/blind",
     "left-alone/unsupported",
+    "paused/hands-off",
+    "paused/deletion-waits",
     "oddity/invalid-spec",
     "oddity/clamped",
     "oddity/name-too-long",
     "oddity/corrupt-annotation",
     "oddity/name-mismatch",
+    "answer/unreadable",
+    "rollout/unreadable-spec",
     "rebuild/failed-but-running",
     "rebuild/back-off",
     "rebuild/await-remedy",
@@ -235,6 +240,16 @@ fn sub_agent_disappeared() -> Stage {
 }
 fn too_many() -> Stage {
     Stage::new(with(agent(0), &[Role::Main, Role::SubAgent(1)]))
+}
+/// It waits for a node that the main agent has left.
+fn sub_agent_pinned_elsewhere() -> Stage {
+    let mut world = with(agent(1), &[Role::Main]);
+    let pod = world.add_pod(&Role::SubAgent(1), State::Unbound);
+    let term = json!({ "matchExpressions": [{ "key": keys::HOSTNAME, "operator": "In", "values": ["gone"] }] });
+    let required = json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": [term] } });
+    world.edit_pod(&pod, |pod| pod["spec"]["affinity"] = json!({ "nodeAffinity": required }));
+    world.frozen.insert(pod);
+    Stage::new(world)
 }
 fn toolbox_missing() -> Stage {
     Stage::new(with(with_toolbox(), &[Role::Main]))

@@ -152,10 +152,13 @@ fn the_build_gets_every_file_that_the_manifest_names() {
         let manifest = text("Cargo.toml");
         let blocks =
             manifest.split("\n[").filter(|block| block.starts_with(&format!("[{section}]]"))).map(str::to_owned);
-        let name = |block: String| {
-            block.lines().find_map(|line| line.strip_prefix("name = ")).map(|name| name.trim_matches('"').to_owned())
+        let field = |block: &str, key: &str| {
+            block.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim_matches('"').to_owned())
         };
-        blocks.filter_map(name).map(|name| format!("{directory}/{name}.rs")).collect::<Vec<_>>()
+        let file = |block: String| {
+            field(&block, "path = ").or_else(|| field(&block, "name = ").map(|name| format!("{directory}/{name}.rs")))
+        };
+        blocks.filter_map(file).collect::<Vec<_>>()
     };
     let targets = [named("test", "tests"), named("bench", "benches")].concat();
     assert!(targets.len() > 2, "{targets:?}");

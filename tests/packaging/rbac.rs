@@ -2,8 +2,12 @@
 
 use super::one;
 use cocoon_operator::core::action::{Action, ActionKind, Change, Live, MetaPatch, Question, Subject, Want};
+use cocoon_operator::core::announcement::Announcement;
 use cocoon_operator::core::call::{Call, call};
+use cocoon_operator::core::control::announcer::{Announcer, Moment};
 use cocoon_operator::core::control::kinds::Kind;
+use cocoon_operator::core::control::lease;
+use cocoon_operator::core::outcome::{Class, Outcome};
 use cocoon_operator::core::rule::{Because, RuleId};
 use cocoon_operator::core::wire::Verb;
 use cocoon_operator::shell::watch;
@@ -11,6 +15,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Stdio;
+use std::time::Duration;
 
 /// Group, resource with subresource, verb, and the one name that it is for where it is for one.
 type Permission = (String, String, String, String);
@@ -68,7 +73,7 @@ fn wishes(kind: ActionKind) -> Vec<Want> {
         ActionKind::PatchStatus => {
             change(Change::PatchStatus { status: json!({}), dropped: vec![], resource_version: "1".to_owned() })
         }
-        // The registry's, or nobody's.
+        // The registry's, the announcer's, or nobody's.
         ActionKind::ProbeSnapshot
         | ActionKind::DeleteSnapshot
         | ActionKind::EmitEvent
@@ -86,12 +91,53 @@ fn of_the_core() -> BTreeSet<Permission> {
         for want in ActionKind::ALL.iter().flat_map(|kind| wishes(*kind)) {
             let because = Because::Borrowed("a test");
             let action = Action { want, rule: RuleId("test/any".into()), because, also: vec![] };
-            let Some(Call::Api { verb, request, .. }) = call(&subject, &action) else { panic!("{action:?}") };
-            let (group, resource) = resource_of(&request.path);
-            needed.insert(permission(&group, &resource, verb.label()));
+            needed.insert(of_call(&call(&subject, &action).expect("a call")));
         }
     }
     needed
+}
+
+/// What a request of this call needs.
+fn of_call(call: &Call) -> Permission {
+    let Call::Api { verb, request, .. } = call else { panic!("{call:?}") };
+    let (group, resource) = resource_of(&request.path);
+    permission(&group, &resource, verb.label())
+}
+
+/// What is announced, for either custom resource: said once, and counted up where it is said again.
+fn of_the_announcer() -> BTreeSet<Permission> {
+    let mut needed = BTreeSet::new();
+    for kind in ["CocoonSet", "CocoonHibernation"] {
+        let (namespace, name, uid) = ("ns".to_owned(), "demo".to_owned(), "u".to_owned());
+        let subject = Subject { kind, namespace, name, uid };
+        let (reason, message) = ("Tested".to_owned(), "it is".to_owned());
+        let want = Want::Announce(Announcement { warning: false, reason, message, related: None });
+        let because = Because::Borrowed("a test");
+        let action = Action { want, rule: RuleId("test/any".into()), because, also: vec![] };
+        let mut announcer = Announcer::new("pod");
+        let at = Moment { now: jiff::Timestamp::UNIX_EPOCH, mono: Duration::ZERO };
+        for _ in 0..2 {
+            let sending = announcer.speak(&subject, &action, at).expect("an announcement").expect("one is sent");
+            needed.insert(of_call(&sending.call));
+            announcer.answered(sending, &Outcome::of(Class::Done), Duration::ZERO);
+        }
+    }
+    needed
+}
+
+/// What keeps the lease: it is read, created, and from then on written over what was read.
+fn of_the_election() -> BTreeSet<Permission> {
+    let claim = lease::Claim { holder: "a", duration: Duration::from_secs(15), now: jiff::Timestamp::UNIX_EPOCH };
+    let held = json!({"metadata": {"name": lease::NAME, "resourceVersion": "1"}});
+    let held = lease::Record::of(&held).expect("the lease");
+    let calls = [lease::read("ns"), lease::create("ns", &claim), lease::update("ns", &held, &claim)];
+    let named = |call: &Call| {
+        let (group, resource, verb, _) = of_call(call);
+        // A create has no name to be allowed by.
+        let name = if verb == "create" { "" } else { lease::NAME };
+        (group, resource, verb, name.to_owned())
+    };
+    calls.iter().map(named).collect()
 }
 
 /// What is listed and watched.
@@ -165,8 +211,7 @@ fn the_whole_cluster_is_open_to_what_the_code_sends_and_to_nothing_else() {
     let mut needed = of_the_core();
     needed.extend(of_the_watches());
     needed.extend(of_owner_references());
-    // Events of what the core announces: created, and counted up.
-    needed.extend(["create", "patch"].map(|verb| permission("events.k8s.io", "events", verb)));
+    needed.extend(of_the_announcer());
     assert_eq!(given("ClusterRole"), needed);
 }
 
@@ -175,11 +220,8 @@ fn in_its_own_namespace_it_has_its_lease_and_its_ledger() {
     let of = |group: &str, resource: &str, verb: &str, name: &str| {
         (group.to_owned(), resource.to_owned(), verb.to_owned(), name.to_owned())
     };
-    let (leases, lease) = ("coordination.k8s.io", "cocoon-operator.cocoonset.cocoonstack.io");
-    let needed = BTreeSet::from([
-        of(leases, "leases", "create", ""),
-        of(leases, "leases", "get", lease),
-        of(leases, "leases", "update", lease),
+    let mut needed = of_the_election();
+    needed.extend([
         of("", "configmaps", "create", ""),
         of("", "configmaps", "get", "cocoon-operator-orphans"),
         of("", "configmaps", "patch", "cocoon-operator-orphans"),

@@ -3,6 +3,7 @@
 use crate::stage::{Dir, admin, create_set, operator, operator_without_record, passes, running, set_path};
 use cocoon_operator::cli::{Failure, Format, dump, explain};
 use cocoon_operator::core::wire::Method;
+use cocoon_operator::shell::http::{self, Serves};
 use cocoon_operator::shell::recorder::RecordTo;
 use cocoon_operator::sim::server::Cluster;
 use cocoon_operator::sim::store::ADMIN;
@@ -99,6 +100,40 @@ async fn a_quota_is_named_in_the_first_line() {
     assert!(first_line(&text).contains("quota"), "{text}");
     assert!(text.contains("came to QuotaExceeded 3 times"), "{text}");
     operator.stop().await;
+}
+
+/// What the debug address of an operator at work says is what a dump takes and explain decides on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_only_the_operator_remembers_comes_from_its_debug_address() {
+    let (cluster, url) = served().await;
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
+        "spec": {"hard": {"pods": "1"}}});
+    assert_eq!(admin(&cluster, Method::Post, "/api/v1/namespaces/ns/resourcequotas", quota), 201);
+    let operator = operator_without_record(&cluster);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let from = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(http::serve(operator.shell.clone(), listener, Serves::Debug));
+    create_set(&cluster, "ns", "demo", spec(1));
+    until("the quota is met", || degraded(&cluster, "demo").contains("Quota")).await;
+    let asked = |from: &str, name: &str| dump::Args { from: Some(from.to_owned()), ..args(&url, Some(name)) };
+    let stream = dumped(asked(&from, "cocoonset/demo")).await.expect("a dump");
+    let documents = serde_json::Deserializer::from_str(&stream).into_iter::<Value>();
+    let last = documents.last().expect("documents").expect("JSON");
+    let (memory, outcomes) = (&last["memory"]["ns/demo"], last.get("outcomes").and_then(Value::as_array));
+    assert_eq!(memory["uid"], set(&cluster, "demo")["metadata"]["uid"], "{last}");
+    let attempts = memory["attempts"].as_array().expect("attempts").iter();
+    let refused = attempts.filter(|one| one["class"] == "QuotaExceeded" && one["action"] == "CreatePod").count();
+    assert_eq!((refused, outcomes.map_or(0, Vec::len)), (1, 0), "{last}");
+    let text = explained("from", &stream, Format::Text);
+    assert!(first_line(&text).contains("quota") && text.contains("came to QuotaExceeded"), "{text}");
+    let gone = dumped(asked("http://127.0.0.1:1", "cocoonset/demo")).await.expect_err("nobody is there");
+    assert!(matches!(&gone, Failure::Environment(why) if why.contains("--from")), "{gone:?}");
+    operator.stop().await;
+}
+
+fn set(cluster: &Cluster, name: &str) -> Value {
+    let set = cluster.with(|world| world.store.get("cocoonsets.cocoonset.cocoonstack.io", "ns", name).cloned());
+    set.expect("a set")
 }
 
 /// A server that answers every request with this.

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use cocoon_operator::core::wire::{JSON, MERGE_PATCH, Method, Reply, Request};
+use cocoon_operator::scenario::ring::Ring;
 use cocoon_operator::shell::clock::Clock;
 use cocoon_operator::shell::options::Settings;
 use cocoon_operator::shell::registry::{Local, Registry};
@@ -142,9 +143,15 @@ impl Cluster {
 
     /// An operator on this cluster, working.
     pub fn operator(&self, registry: Local) -> Operator {
+        self.operator_with(registry, Settings::default())
+    }
+
+    /// The same with these settings.
+    pub fn operator_with(&self, registry: Local, settings: Settings) -> Operator {
         let clock = Clock::starting_at(self.served.now(), 0);
         let registry = Registry::local(registry, clock.clone());
-        let shell = Arc::new(Shell::new(self.client(), registry, Settings::default(), clock));
+        let ring = Arc::new(Ring::new(clock.clone()));
+        let shell = Arc::new(Shell::new(self.client(), registry, settings, clock).with_desk(ring));
         let (stopper, wanted) = shutdown();
         let running = Arc::clone(&shell);
         let task = tokio::spawn(async move { run(running, wanted).await.expect("no port is asked for") });

@@ -3,6 +3,7 @@
 mod admission;
 mod collections;
 mod controllers;
+mod events;
 mod kinds;
 mod laws;
 mod patches;

@@ -47,7 +47,7 @@ pub struct Args {
     /// Kubeconfig file
     #[arg(long = "kubeconfig", env = "KUBECONFIG", value_name = "FILE", id = "kubeconfig_flag")]
     pub kubeconfig: Option<String>,
-    /// Where the running operator serves /debug, e.g. http://127.0.0.1:8080: adds what only it remembers
+    /// Where the running operator serves /debug, e.g. http://127.0.0.1:8082: adds what only it remembers
     #[arg(long, value_name = "URL")]
     pub from: Option<String>,
     /// Registry of VM snapshots, to ask for the tags of the object's VMs
@@ -119,7 +119,7 @@ async fn dump(args: &Args, wanted: &Wanted) -> Result<Report, Failure> {
 fn address(flag: &str, url: &str) -> Result<http::Uri, Failure> {
     let parsed = url.trim().trim_end_matches('/').parse::<http::Uri>().ok();
     let whole = parsed.filter(|uri| uri.scheme().is_some() && uri.authority().is_some());
-    whole.ok_or_else(|| Failure::Usage(format!("{flag} {url}: expected an address such as http://127.0.0.1:8080")))
+    whole.ok_or_else(|| Failure::Usage(format!("{flag} {url}: expected an address such as http://127.0.0.1:8082")))
 }
 
 /// What was read.

@@ -8,6 +8,7 @@ mod until;
 use super::paint::Paint;
 use super::run::on_signal;
 use super::{Failure, Report};
+use crate::scenario::ring::Ring;
 use crate::shell::clock::Clock;
 use crate::shell::leader::NAMESPACE;
 use crate::shell::options::{RunOptions, StartupError};
@@ -46,7 +47,7 @@ COND is one of
 Several hold when all hold at the same time. The namespace is default where none is named.
 
 With --until: 0 once it holds, 1 at the timeout or when interrupted before. Without: 0 at Ctrl-C or SIGTERM. \
-3 where a port is taken; only the default ports of metrics and probes give way to free ones, which stderr names.
+3 where a port is taken; only the default ports of metrics, probes and debugging give way to free ones, which stderr names.
 
 The sandbox has a registry of its own and no kubeconfig: those flags of run mean nothing here. \
 See docs/sandbox.md.";
@@ -162,8 +163,9 @@ impl<'a> Sandbox<'a> {
         let Some((ports, settings)) = listening.operator else { return Ok(None) };
         let clock = Clock::real();
         let registry = Registry::local(local(&self.cluster), clock.clone());
+        let ring = Arc::new(Ring::new(clock.clone()));
         let shell = Shell::new(self.cluster.client(OPERATOR, "default"), registry, settings, clock);
-        let shell = shell.recording().map_err(failure)?;
+        let shell = shell.recording().map_err(failure)?.with_desk(ring);
         let (stopper, wanted) = shutdown();
         let mut running = JoinSet::new();
         running.spawn(async move {

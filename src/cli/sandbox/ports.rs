@@ -4,13 +4,14 @@ use super::Args;
 use super::apply::Applied;
 use super::until::SETS;
 use crate::shell::Ports;
+use crate::shell::debug;
 use crate::shell::http::{Serves, listen};
 use crate::shell::options::{Address, Settings, StartupError, address};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::net::TcpListener;
 
 /// The ports on which an operator listens where nobody says otherwise.
-const DEFAULTS: [(&str, u16); 2] = [("", 8080), ("", 8081)];
+const DEFAULTS: [(&str, u16); 3] = [("", 8080), ("", 8081), debug::DEFAULT];
 
 /// Which ports are wanted.
 #[derive(Debug)]
@@ -74,13 +75,20 @@ impl SandboxPorts {
     }
 }
 
-/// Metrics and probes. Two sandboxes side by side are usual, and so is something else on 8080: the default ports give
+/// Metrics, probes and debugging. Two sandboxes side by side are usual, and so is something else on 8080: the default ports give
 /// way to free ones, those that were asked for do not.
 async fn ports_of(settings: &Settings, lines: &mut Vec<String>) -> Result<Ports, StartupError> {
     let mut ports = Ports::default();
     let wanted = [
         (&settings.metrics, Serves::Metrics, "--metrics-bind-address", "Metrics         ", "/metrics"),
         (&settings.probes, Serves::Probes, "--health-probe-bind-address", "Probes          ", "/healthz, /readyz"),
+        (
+            &settings.debug,
+            Serves::Debug,
+            "--debug-bind-address",
+            "Debug           ",
+            "/debug/passes?object=NAMESPACE/NAME",
+        ),
     ];
     for ((wanted, serves, flag, label, paths), (host, port)) in wanted.into_iter().zip(DEFAULTS) {
         let Some(wanted) = wanted else { continue };

@@ -2,7 +2,7 @@
 
 use super::absorb_live::{live_read, pod_is_gone, take_pod};
 use super::observed::{Manifest, Observed, SetFacts, Snapshot};
-use crate::core::action::{ActionKind, Attempt, Question};
+use crate::core::action::{ActionKind, Attempt, Change, Question};
 use crate::core::contract::keys;
 use crate::core::fact::Fact;
 use crate::core::memory::{NamespaceLive, NamespaceRefusal, Watched};
@@ -70,12 +70,23 @@ fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
         if attempt.action == ActionKind::PatchStatus {
             seen.memory.last_status = Some(seen.mono);
             seen.memory.node_names_pruned = drops_node_names(seen);
-            seen.memory.scale_pruned = seen.set.status.selector.is_empty();
+            seen.memory.scale_pruned &= seen.set.status.selector.is_empty();
         }
     }
     // Of the status a 404 is no proof that the object is gone: that takes a live read.
     if outcome.effect() == Effect::Gone && attempt.action != ActionKind::PatchStatus {
         seen.live.object_gone = true;
+    }
+}
+
+/// An older CRD prunes what scaling shows: only a write that had it tells. The conditions of a set whose status was never
+/// written whole go without it.
+pub fn scale(seen: &mut Observed, change: &Change, outcome: &Outcome) {
+    if let Change::PatchStatus { status, .. } = change
+        && status.get("selector").is_some()
+        && object(outcome).is_some()
+    {
+        seen.memory.scale_pruned = seen.set.status.selector.is_empty();
     }
 }
 

@@ -44,6 +44,11 @@ pub const LAWS: &[Law] = &[
         breaks: |seen, _, _| !seen.unseen.is_empty(),
     },
     Law {
+        id: "law/hands-off",
+        text: "nothing but the status of a set that is paused is written",
+        breaks: |seen, _, change| super::concerns::paused::is_paused(&seen.set) && !is_status(change),
+    },
+    Law {
         id: "law/let-go-last",
         text: "the finalizer goes only after a live read of the pods in the same pass showed none of ours, unless they are orphaned",
         breaks: lets_go_early,
@@ -69,6 +74,19 @@ pub fn broken(seen: &Observed, decision: &Decision) -> Option<Because> {
         }
     }
     None
+}
+
+fn is_status(change: &Change) -> bool {
+    match change {
+        Change::PatchStatus { .. } => true,
+        Change::AddFinalizer { .. }
+        | Change::RemoveFinalizer { .. }
+        | Change::CreatePod { .. }
+        | Change::DeletePod { .. }
+        | Change::PatchPod { .. }
+        | Change::PatchObject { .. }
+        | Change::DeleteSnapshot { .. } => false,
+    }
 }
 
 fn creates(change: &Change) -> bool {

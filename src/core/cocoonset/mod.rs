@@ -29,7 +29,8 @@ use super::outcome::Outcome;
 use super::pod::template::Identity;
 use super::rule::{Because, Rule};
 use concerns::{
-    claim, failure, freshness, left_alone, main_agent, namespace, oddities, stamp, sub_agents, teardown, toolboxes,
+    claim, failure, freshness, left_alone, main_agent, namespace, oddities, paused, stamp, sub_agents, teardown,
+    toolboxes,
 };
 use observed::Observed;
 
@@ -41,6 +42,7 @@ impl Observation for Observed {
     /// `failure`, so that it is judged before failure is (D-01, D-02).
     const CONCERNS: &'static [Concern<Self>] = &[
         Concern { name: "freshness", judge: freshness::judge },
+        Concern { name: "paused", judge: paused::judge },
         Concern { name: "teardown", judge: teardown::judge },
         Concern { name: "namespace", judge: namespace::judge },
         Concern { name: "claim", judge: claim::judge },
@@ -65,9 +67,14 @@ impl Observation for Observed {
     fn absorb(&mut self, attempt: &Attempt, outcome: &Outcome) {
         absorb::absorb(self, attempt, outcome);
     }
+    fn is_muted(&self) -> bool {
+        self.namespace_is_going()
+    }
     fn take_in(&mut self, want: &Want, attempt: &Attempt, outcome: &Outcome) -> bool {
         if let Want::Change(change) = want {
-            return undone::take_in(self, change, attempt, outcome);
+            let undone = undone::take_in(self, change, attempt, outcome);
+            absorb::scale(self, change, outcome);
+            return undone;
         }
         absorb::absorb(self, attempt, outcome);
         false
@@ -92,6 +99,7 @@ impl Observed {
 /// Every rule of this controller, file by file in the order of the concerns.
 pub const RULES: &[&[&Rule]] = &[
     freshness::RULES,
+    paused::RULES,
     teardown::RULES,
     namespace::RULES,
     claim::RULES,

@@ -105,6 +105,9 @@ pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate
             .stop()
             .into();
     }
+    if seen.set.spec.unreadable {
+        return rollout::unreadable(pod).into();
+    }
     match budget::of(seen, &seat.role, pod.uid.as_str()) {
         Standing::Charged => {
             let finding = Finding::of(&REBUILD_CHARGED, format!("{} failed and is charged already", pod.name));
@@ -163,7 +166,7 @@ fn told(finding: Finding, role: &Role, pod: &PodFacts, attempt: u32, why: &str) 
         Role::Toolbox(name) => ("ToolboxRebuilding", format!("toolbox {name}")),
         Role::Unknown => ("Rebuilding", pod.name.to_string()),
     };
-    finding.announce(false, event, format!("{what} attempt {attempt}/{}: {why}", budget::MOST))
+    finding.announce(false, event, format!("{what} attempt {attempt}/{}: {why}", budget::MOST)).about(pod)
 }
 
 fn dead_letter(pod: &PodFacts, count: u32, why: &str) -> Finding {
@@ -178,6 +181,7 @@ fn dead_letter(pod: &PodFacts, count: u32, why: &str) -> Finding {
         .trouble("DeadLetter", format!("{message}; edit the spec, or delete the pod"))
         .change(patch_pod(pod, MetaPatch::annotation(keys::DEAD_LETTER, Some("true"))))
         .announce(true, event, message)
+        .about(pod)
 }
 
 /// Decision R16: a failed VM with an id runs, unless it was nobody's work yet.

@@ -54,7 +54,7 @@ pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> 
         if !later.is_empty() {
             let message = format!("{} of {} counts from the next boot on", later.join(", "), pod.name);
             let finding = Finding::of(&TAKES_EFFECT_LATER, message.clone()).change(patch_pod(pod, patch));
-            findings.push(finding.announce(false, "TakesEffectAtNextBoot", message));
+            findings.push(finding.announce(false, "TakesEffectAtNextBoot", message).about(pod));
         }
     }
     if drifts.is_empty()
@@ -67,13 +67,18 @@ pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> 
     findings
 }
 
+/// Leaves a pod that is to go for another, while nobody knows what the other is to be.
+pub fn unreadable(pod: &PodFacts) -> Finding {
+    Finding::of(&UNREADABLE, format!("{}: part of the spec cannot be read", pod.name)).stop()
+}
+
 /// Replaces a pod: first the question, then the delete.
 pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Costed {
     if let Some(node) = rebuild::lost_node(seen, pod) {
         return rebuild::await_node(pod, &node).into();
     }
     if seen.set.spec.unreadable {
-        return Finding::of(&UNREADABLE, format!("{}: part of the spec cannot be read", pod.name)).stop().into();
+        return unreadable(pod).into();
     }
     let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy == Remedy::Recreate)));
     let delete = Change::DeletePod {
@@ -90,7 +95,7 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
         return first.into();
     }
     let message = format!("{because}; the pod is replaced");
-    let recreate = Finding::of(&RECREATE, because).change(delete).announce(false, "Recreating", message);
+    let recreate = Finding::of(&RECREATE, because).change(delete).announce(false, "Recreating", message).about(pod);
     Costed::from(recreate).fresh(seen, seat)
 }
 

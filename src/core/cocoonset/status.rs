@@ -1,6 +1,6 @@
 //! The status, from what is seen; the one place that writes it.
 
-use super::concerns::toolboxes;
+use super::concerns::{paused, toolboxes};
 use super::observed::Observed;
 use super::standing::Standing;
 use super::{concerns::main_agent, seat::Seat};
@@ -33,6 +33,7 @@ pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) 
     let wanted = match report {
         Report::Silent => return None,
         Report::Keep => kept(seen, troubles),
+        Report::Only(condition) => only(seen, *condition),
         Report::Phase(phase) => whole(seen, phase, troubles),
         Report::Derived => whole(seen, Standing::of(seen).phase(), troubles),
     };
@@ -49,8 +50,9 @@ pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) 
         status: value,
         resource_version: seen.set.resource_version.clone(),
     });
-    for (warning, reason, message) in transitions(seen, &wanted) {
+    for (warning, reason, message, pod) in transitions(seen, &wanted) {
         finding = finding.announce(warning, &reason, message);
+        finding = pod.into_iter().fold(finding, Finding::about);
     }
     Some(finding)
 }
@@ -65,6 +67,9 @@ fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
     let mut status = seen.set.status.clone();
     let degraded = degraded(seen, troubles);
     let told = condition::find(&status.conditions, "Degraded").is_some_and(Condition::is_true);
+    if let Some(resumed) = resumed(seen) {
+        status.conditions = condition::merge(&status.conditions, vec![resumed], &stamp(seen));
+    }
     // That nothing is wrong at this generation either is not worth a write.
     if told || degraded.is_true() {
         let mut ours = vec![degraded];
@@ -79,6 +84,20 @@ fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
         }
     }
     status
+}
+
+/// Everything stays but one condition.
+fn only(seen: &Observed, condition: Condition) -> SetStatus {
+    let mut status = seen.set.status.clone();
+    status.conditions = condition::merge(&status.conditions, vec![condition], &stamp(seen));
+    status
+}
+
+/// What Progressing says once a pause is over and nothing else moves.
+fn resumed(seen: &Observed) -> Option<Condition> {
+    let was = condition::find(&seen.set.status.conditions, "Progressing")?;
+    let phase = seen.set.status.phase.clone().unwrap_or(SetPhase::Pending);
+    (was.reason == paused::REASON).then(|| progressing(&phase, seen.set.generation))
 }
 
 /// A deletion that is held up is neither ready nor at rest. One that is not is over too soon to be worth a write.
@@ -316,11 +335,14 @@ fn told(before: &SetStatus, after: &SetStatus) -> String {
         "{}/{} agents, {}/{} toolboxes",
         after.ready_agents, after.desired_agents, after.ready_toolboxes, after.desired_toolboxes
     );
+    if condition::find(&after.conditions, "Progressing").is_some_and(|now| now.reason == paused::REASON) {
+        return format!("{is}, paused");
+    }
     if was == is { format!("{is}, {counts}") } else { format!("{is}, was {was}, {counts}") }
 }
 
 /// Events go out with the write that makes them true: at most once for each transition (D-51).
-fn transitions(seen: &Observed, after: &SetStatus) -> Vec<(bool, String, String)> {
+fn transitions<'a>(seen: &'a Observed, after: &SetStatus) -> Vec<(bool, String, String, Option<&'a PodFacts>)> {
     let mut events = Vec::new();
     let before = &seen.set.status;
     let failed = |status: &SetStatus| status.phase == Some(SetPhase::Failed);
@@ -329,19 +351,19 @@ fn transitions(seen: &Observed, after: &SetStatus) -> Vec<(bool, String, String)
             let reported = main.lifecycle.state == crate::core::contract::lifecycle::State::Failed;
             let reason = if reported { "PodLifecycleFailed" } else { "MainAgentFailed" };
             let message = format!("main pod {}/{}: {}", seen.set.namespace, main.name, super::rebuild::reason(main));
-            events.push((true, reason.to_owned(), message));
+            events.push((true, reason.to_owned(), message, Some(main)));
         }
-    } else if failed(before) && main_agent::ready(seen).is_some() {
+    } else if failed(before) && !failed(after) && main_agent::ready(seen).is_some() {
         let name = seen.main().map(|main| main.name.to_string()).unwrap_or_default();
         let message = format!("main pod {}/{name} is Ready again", seen.set.namespace);
-        events.push((false, "RecoveredFromFailure".to_owned(), message));
+        events.push((false, "RecoveredFromFailure".to_owned(), message, seen.main()));
     }
     let degraded = |status: &SetStatus| condition::find(&status.conditions, "Degraded").cloned();
     if let Some(now) = degraded(after).filter(Condition::is_true)
         && degraded(before).is_none_or(|was| !was.is_true() || was.reason != now.reason)
     {
         let message = now.message.strip_prefix(&format!("{}: ", now.reason)).unwrap_or(&now.message);
-        events.push((true, now.reason.clone(), crate::core::oddity::excerpt(message, 1000)));
+        events.push((true, now.reason.clone(), message.to_owned(), None));
     }
     events
 }

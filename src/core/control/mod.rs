@@ -1,5 +1,6 @@
 //! The control loop as data: deterministic machines that are told the time and driven by whoever has sockets, or none.
 
+pub mod announcer;
 pub mod backoff;
 pub mod bugs;
 pub mod election;

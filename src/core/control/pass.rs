@@ -4,7 +4,7 @@
 use crate::core::action::{Action, Attempt, Change, Want};
 use crate::core::decide::{Observation, explain, independent};
 use crate::core::decision::Decision;
-use crate::core::outcome::{Effect, Outcome};
+use crate::core::outcome::{Class, Effect, Outcome};
 use crate::core::rule::Because;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,7 +31,11 @@ pub struct Pass<O> {
     tried: BTreeMap<Attempt, u32>,
     broken: Option<Because>,
     turns: Vec<Turn>,
+    rehearsal: bool,
 }
+
+/// How the outcome begins that stands where a rehearsal sends nothing.
+pub const DRY_RUN: &str = "dry run";
 
 /// One decision, and what came of those of its actions that were carried out, in order.
 #[derive(Clone, Debug)]
@@ -56,6 +60,12 @@ pub enum Next {
 impl<O: Observation> Pass<O> {
     /// Starts with what is seen now.
     pub fn begin(seen: O) -> Self {
+        Self::begin_as(seen, false)
+    }
+
+    /// The same; a rehearsal asks what it has to ask, decides, and is at rest on the first wave that would write or
+    /// announce something (decision R30). Its last turn shows that plan, with nothing sent of it.
+    pub fn begin_as(seen: O, rehearsal: bool) -> Self {
         let mut pass = Self {
             seen,
             decision: Decision::default(),
@@ -67,6 +77,7 @@ impl<O: Observation> Pass<O> {
             tried: BTreeMap::new(),
             broken: None,
             turns: Vec::new(),
+            rehearsal,
         };
         pass.decide();
         pass
@@ -80,6 +91,9 @@ impl<O: Observation> Pass<O> {
             }
             let left = self.decision.actions.get(self.outcomes.len()..).unwrap_or_default();
             let wave = if self.surprised { Vec::new() } else { first_wave(left, self.width) };
+            if self.rehearsal && wave.first().is_some_and(|action| !is_question(&action.want)) {
+                return self.shown();
+            }
             if !wave.is_empty() {
                 self.wave = wave.len();
                 return Next::Do(wave);
@@ -148,6 +162,17 @@ impl<O: Observation> Pass<O> {
         self.seen
     }
 
+    /// Keeps the plan as a turn, with nothing sent of what is left. It is looked at again when something changes: the
+    /// same plan on the same evidence is worth no second look.
+    fn shown(&mut self) -> Next {
+        let mut outcomes = std::mem::take(&mut self.outcomes);
+        let unsent = self.decision.actions.iter().skip(outcomes.len()).filter(|action| !is_wait(&action.want));
+        let said = || Outcome::of(Class::Fenced).saying(format!("{DRY_RUN}: nothing is written"));
+        outcomes.extend(unsent.map(|_| said()));
+        self.turns.push(Turn { decision: self.decision.clone(), outcomes });
+        Next::Rest(None)
+    }
+
     fn turn_over(&mut self) {
         let decision = std::mem::take(&mut self.decision);
         let outcomes = std::mem::take(&mut self.outcomes);
@@ -161,6 +186,20 @@ impl<O: Observation> Pass<O> {
         self.broken = self.seen.broken_law(&self.decision);
         self.surprised = false;
         self.width = 1;
+    }
+}
+
+fn is_question(want: &Want) -> bool {
+    match want {
+        Want::Ask(_) => true,
+        Want::Change(_) | Want::Announce(_) | Want::Wait(_) => false,
+    }
+}
+
+fn is_wait(want: &Want) -> bool {
+    match want {
+        Want::Wait(_) => true,
+        Want::Ask(_) | Want::Change(_) | Want::Announce(_) => false,
     }
 }
 

@@ -55,6 +55,9 @@ pub struct Line {
     pub lease: Lease,
     /// Kinds that were listed, each with the version that its watch had reached.
     pub watched: BTreeMap<String, String>,
+    /// It was a rehearsal, which sends no write (decision R30).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
     /// Own writes that the watches had not shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<String>,
@@ -138,6 +141,7 @@ impl View {
             seed: seen.seed,
             lease: seen.lease,
             watched: synced.map(|kind| (kind.resource().to_owned(), version(kind))).collect(),
+            dry_run: false,
             unseen: seen.unseen.clone(),
             objects: Vec::new(),
             seen: BTreeMap::new(),
@@ -152,6 +156,13 @@ impl View {
 }
 
 impl Taken {
+    /// The same; whether its pass is a rehearsal.
+    #[must_use]
+    pub fn rehearsed(mut self, dry_run: bool) -> Self {
+        self.line.dry_run = dry_run;
+        self
+    }
+
     /// A decision is over.
     pub fn turn(&mut self, turn: &Turn) {
         let Turn { decision, outcomes } = turn;

@@ -48,7 +48,7 @@ pub fn replay(line: &Line, held: &[Held]) -> Result<Replayed, String> {
     let seen =
         observe(line, held).ok_or_else(|| format!("{} {} is not among what was seen", line.kind, line.object()))?;
     let mut run = Run { line, sent: 0, turn: 0, told: None, words: Vec::new(), story: Vec::new() };
-    let mut pass = Pass::begin(seen);
+    let mut pass = Pass::begin_as(seen, line.dry_run);
     let difference = loop {
         let next = pass.next_step();
         run.catch_up(&pass);

@@ -10,11 +10,14 @@ mod operator;
 mod recorder;
 mod wire;
 
+pub use recorder::Recorder;
+
 use super::happenings::Happening;
 use super::stage::{OperatorEvent, Stage};
 use super::standing;
 use crate::core::control::kinds::Kind;
 use crate::shell::metrics::Metrics;
+use crate::shell::options::Settings;
 use crate::sim::server::Cluster;
 use crate::sim::world::World;
 use jiff::Timestamp;
@@ -37,6 +40,7 @@ pub struct Embedded {
     first: Option<Operator>,
     second: Option<Operator>,
     refused: Vec<Kind>,
+    dry_run: bool,
     starts_at: Option<Duration>,
     down_for: Duration,
     happenings: Vec<Happening>,
@@ -63,6 +67,7 @@ impl Embedded {
             first: None,
             second: None,
             refused: refused.to_vec(),
+            dry_run: false,
             starts_at: None,
             down_for: Duration::ZERO,
             happenings: Vec::new(),
@@ -70,6 +75,13 @@ impl Embedded {
             processes: 0,
             metrics: Vec::new(),
         })
+    }
+
+    /// The same, with operators that write nothing.
+    #[must_use]
+    pub const fn with_dry_run(mut self, on: bool) -> Self {
+        self.dry_run = on;
+        self
     }
 
     /// The same, whose operators elect a leader.
@@ -92,7 +104,8 @@ impl Embedded {
         self.processes = self.processes.saturating_add(1);
         let election = self.elects.then(|| standing::settings(name, self.processes));
         let _within = self.runtime.enter();
-        let operator = Operator::start(name, &self.cluster, &self.refused, self.origin, election);
+        let settings = Settings { instance: name.to_owned(), dry_run: self.dry_run, election, ..Settings::default() };
+        let operator = Operator::start(name, &self.cluster, &self.refused, self.origin, settings);
         self.metrics.push(Arc::clone(&operator.shell.metrics));
         operator
     }

@@ -8,7 +8,7 @@ use crate::core::control::wake::Key;
 use crate::scenario::happenings::{Happening, PassStory};
 use crate::scenario::replica::DEADLINE;
 use crate::shell::clock::Clock;
-use crate::shell::options::{ElectionSettings, Settings};
+use crate::shell::options::Settings;
 use crate::shell::registry::Registry;
 use crate::shell::telling::{Heard, Pace, Witness};
 use crate::shell::{Shell, Stopper, run, shutdown};
@@ -113,13 +113,7 @@ impl Witness for Fate {
 
 impl Operator {
     /// A process that starts now, which may not watch the refused kinds. To be called within the runtime.
-    pub fn start(
-        name: &str,
-        cluster: &Cluster,
-        refused: &[Kind],
-        origin: Instant,
-        election: Option<ElectionSettings>,
-    ) -> Self {
+    pub fn start(name: &str, cluster: &Cluster, refused: &[Kind], origin: Instant, settings: Settings) -> Self {
         let wire = Arc::new(Wire::new(refused));
         let recorder = Arc::new(Recorder::new(name, origin));
         let turns = Arc::new(Turns { workers: Turn::new(), election: Turn::new() });
@@ -127,7 +121,7 @@ impl Operator {
         let registry = Registry::local(wire.registry(cluster), clock.clone()).with_deadline(DEADLINE);
         // A watch that a story holds still stays so: its silence is not to be noticed within the story.
         let watch_timeout = Duration::from_secs(86_400);
-        let settings = Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, election, ..Settings::default() };
+        let settings = Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, ..settings };
         let witness = Arc::new(Fate { recorder: Arc::clone(&recorder), wire: Arc::clone(&wire) });
         let shell = Shell::new(wire.client(cluster), registry, settings, clock);
         let shell = Arc::new(shell.with_witness(witness).with_pace(Arc::clone(&turns) as Arc<dyn Pace>));

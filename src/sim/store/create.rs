@@ -5,7 +5,7 @@ use super::path::Call;
 use super::reply::quoted;
 use super::resource::Resource;
 use super::status_error::{self as say, Answer, FieldError, Refused, bad_request, status};
-use super::{Key, Store, StoreReply, admission, crd, pod_errors, pods, schema, typed};
+use super::{Key, Store, StoreReply, admission, crd, event_rules, pod_errors, pods, schema, typed};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -234,6 +234,8 @@ impl Store {
             object["status"] = json!({});
         } else if resource.is_node() {
             default_node(object);
+        } else if event_rules::is_event(call) {
+            event_rules::complete(object);
         }
         Ok(warnings)
     }
@@ -249,6 +251,8 @@ impl Store {
             errors.extend(pod_errors::errors(object));
         } else if resource.is_crd() {
             errors.extend(crd::errors(object));
+        } else if event_rules::is_event(call) {
+            errors.extend(event_rules::errors(call, object));
         }
         if errors.is_empty() { Ok(()) } else { Err(say::invalid(resource, meta(object, "name"), &errors)) }
     }

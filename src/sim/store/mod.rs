@@ -8,6 +8,7 @@ mod controllers;
 mod crd;
 mod create;
 mod delete;
+mod event_rules;
 mod events;
 mod grammar;
 mod list;

@@ -6,7 +6,7 @@ use super::objects::{bump_generation, drop_nulls, finalizers, is_deleting, meta,
 use super::path::Call;
 use super::resource::Resource;
 use super::status_error::{self as say, Answer, FieldError, FieldErrorKind, Refused, bad_request};
-use super::{Store, StoreReply, admission, crd, pods, schema};
+use super::{Store, StoreReply, admission, crd, event_rules, pods, schema};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -97,6 +97,8 @@ impl Store {
             super::create::default_node(proposed);
         } else if resource.is_crd() {
             crd::establish(proposed, self.now);
+        } else if event_rules::is_event(call) {
+            event_rules::complete(proposed);
         }
         Ok(warnings)
     }
@@ -109,6 +111,8 @@ impl Store {
             errors.extend(admission::metadata_errors(resource, proposed));
             if resource.is_pod() {
                 errors.extend(pods::update_errors(current, proposed));
+            } else if event_rules::is_event(call) {
+                errors.extend(event_rules::update_errors(call, current, proposed));
             }
         }
         if let Some(schema) = &resource.schema {

@@ -25,10 +25,9 @@ fn agent(agent: Value) -> Value {
     json!({ "agent": agent })
 }
 
-fn specs() -> Vec<Call> {
-    let image = "ubuntu:24.04";
-    let toolbox = |one: Value| json!({"agent": {"image": image}, "toolboxes": [one]});
-    let rows: Vec<(&str, Value)> = vec![
+/// Specs whose agent is wrong or odd in one place.
+fn odd_agents(image: &str) -> Vec<(&'static str, Value)> {
+    vec![
         ("the least there is", agent(json!({"image": image}))),
         ("null", Value::Null),
         ("an empty spec", json!({})),
@@ -58,6 +57,13 @@ fn specs() -> Vec<Call> {
             agent(json!({"image": image, "resources": {"limits": {"cpu": 2, "memory": "1.5Gi"}}})),
         ),
         ("an unknown field", agent(json!({"image": image, "colour": "red"}))),
+    ]
+}
+
+/// Whole specs, each wrong or odd in one place.
+fn odd_specs(image: &str) -> Vec<(&'static str, Value)> {
+    let toolbox = |one: Value| json!({"agent": {"image": image}, "toolboxes": [one]});
+    vec![
         ("snapshotPolicy that is none", json!({"agent": {"image": image}, "snapshotPolicy": "sometimes"})),
         ("hibernatePolicy that is none", json!({"agent": {"image": image}, "hibernatePolicy": "maybe"})),
         ("suspend as text", json!({"agent": {"image": image}, "suspend": "yes"})),
@@ -79,7 +85,12 @@ fn specs() -> Vec<Call> {
         ("release alone", json!({"agent": {"image": image}, "hibernatePolicy": "release"})),
         ("everything wrong at once", json!({"agent": {"image": 7, "replicas": "x", "os": "y"}, "suspend": 3})),
         ("a class", json!({"agent": {"image": image}, "snapshotCompatibilityClass": "n2-v1"})),
-    ];
+    ]
+}
+
+fn specs() -> Vec<Call> {
+    let image = "ubuntu:24.04";
+    let rows = [odd_agents(image), odd_specs(image)].concat();
     let mut calls: Vec<Call> = Vec::new();
     for (index, (title, spec)) in rows.into_iter().enumerate() {
         calls.push(post(SETS, set(&format!("s{index}"), spec)).says(format!("spec: {title}")));

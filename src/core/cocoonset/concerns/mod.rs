@@ -7,6 +7,7 @@ pub mod left_alone;
 pub mod main_agent;
 pub mod namespace;
 pub mod oddities;
+pub mod paused;
 pub mod stamp;
 pub mod sub_agents;
 pub mod teardown;

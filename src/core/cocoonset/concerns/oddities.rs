@@ -1,5 +1,6 @@
 //! What did not read: said aloud, and acted around as long as there is something left to go by.
 
+use super::paused;
 use crate::core::action::Change;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
@@ -82,6 +83,7 @@ fn all(seen: &Observed) -> BTreeSet<Oddity> {
     all.extend(Records::read(annotation(keys::VM_RECORDS), &seen.set.uid).1);
     all.extend(seen.set.recorded.oddity.clone());
     all.extend(long_names(seen));
+    all.extend(paused::garbled(&seen.set));
     for pod in seen.pods.values() {
         all.extend(pod.oddities.iter().cloned());
         let said = pod.oddities.iter().any(|oddity| oddity.reason == NAME_MISMATCH);
