@@ -37,7 +37,8 @@ where
     let token = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let user = token.and_then(|token| token.strip_prefix("Bearer ")).unwrap_or(user);
     let request = match read(&parts, &bytes) {
-        Ok(request) => request,
+        Ok(Some(request)) => request,
+        Ok(None) => return Ok(answer(&cluster.with(|world| world.store.unknown_method(parts.uri.path())))),
         Err(reply) => return Ok(answer(&reply)),
     };
     let header = |name| parts.headers.get(name).and_then(|value: &::http::HeaderValue| value.to_str().ok());
@@ -47,14 +48,29 @@ where
     }
     let shape =
         Shape::of(accept, request.query.iter().find(|(key, _)| key == "includeObject").map(|(_, of)| of.as_str()));
-    if is_watch(&request) {
+    if !Shape::is_to_be_had(accept) {
+        return Ok(answer(&cluster.with(|world| not_acceptable(world, &request))));
+    }
+    if cluster.with(|world| world.store.is_watch(&request)) {
         return match cluster.with(|world| world.open_watch(user, &request)) {
             Opened::Watch(watch) => Ok(respond(200, "application/json", cluster.stream(*watch, shape))),
             Opened::Refused(reply) => refuse_watch(reply).await,
         };
     }
+    let doubled = doubled_members(&request, &bytes);
+    if !doubled.is_empty() && request.query.contains(&("fieldValidation".to_owned(), "Strict".to_owned())) {
+        let kind = request.body.get("kind").and_then(Value::as_str).unwrap_or("");
+        let version = request.body.get("apiVersion").and_then(Value::as_str).unwrap_or("");
+        let version = version.rsplit('/').next().unwrap_or(version);
+        let why = format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: {}",
+            doubled.join(", ")
+        );
+        return Ok(answer(&StoreReply::json(400, failure(400, "BadRequest", &why))));
+    }
     let reply = cluster.with(|world| {
         let mut reply = world.api_full(user, &request)?;
+        reply.warnings.splice(0..0, doubled);
         shape_reply(world, shape, &request, &mut reply);
         Ok(reply)
     });
@@ -62,6 +78,15 @@ where
         Ok(reply) => Ok(answer(&reply)),
         Err(reply) => give(reply).await,
     }
+}
+
+/// What is said of members that a posted or put object has twice.
+fn doubled_members(request: &wire::Request, bytes: &Bytes) -> Vec<String> {
+    let ignored = request.query.contains(&("fieldValidation".to_owned(), "Ignore".to_owned()));
+    if ignored || !matches!(request.method, Method::Post | Method::Put) {
+        return Vec::new();
+    }
+    face::doubled(bytes).iter().map(|path| format!("duplicate field \"{path}\"")).collect()
 }
 
 /// The objects of an answer in the form that the client wants.
@@ -76,8 +101,8 @@ fn shape_reply(world: &World, shape: Shape, request: &wire::Request, reply: &mut
     }
 }
 
-/// A request as the world takes it.
-pub(crate) fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire::Request, Box<StoreReply>> {
+/// A request as the world takes it; none where its method is not known.
+pub(crate) fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<Option<wire::Request>, Box<StoreReply>> {
     let method = match parts.method.as_str() {
         "GET" => Method::Get,
         "HEAD" => Method::Head,
@@ -85,7 +110,7 @@ pub(crate) fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire
         "PUT" => Method::Put,
         "PATCH" => Method::Patch,
         "DELETE" => Method::Delete,
-        _ => return Err(Box::new(StoreReply::text(405, "method not allowed\n"))),
+        _ => return Ok(None),
     };
     let path = percent_encoding::percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
     let mut request = wire::Request::new(method, path);
@@ -106,7 +131,7 @@ pub(crate) fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire
         let raw = |_| Value::String(String::from_utf8_lossy(bytes).into_owned());
         request.body = serde_json::from_slice(bytes).unwrap_or_else(raw);
     }
-    Ok(request)
+    Ok(Some(request))
 }
 
 fn failure(code: u16, reason: &str, message: &str) -> Value {
@@ -116,9 +141,18 @@ fn failure(code: u16, reason: &str, message: &str) -> Value {
     })
 }
 
-pub(crate) fn is_watch(request: &wire::Request) -> bool {
-    let asked = |(key, value): &(String, String)| key == "watch" && matches!(value.as_str(), "true" | "1");
-    matches!(request.method, Method::Get) && request.query.iter().any(asked)
+/// 406, in other words for kinds of our own.
+fn not_acceptable(world: &World, request: &wire::Request) -> StoreReply {
+    const FORMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    let custom = world.store.resource_at(&request.path).is_some_and(|resource| resource.is_custom());
+    if custom {
+        let why = format!("only the following media types are accepted: {FORMS}");
+        return StoreReply::json(406, failure(406, "NotAcceptable", &why));
+    }
+    let why = format!("406: Not Acceptable\n\nAvailable representations: {FORMS}");
+    let mut status = failure(406, "NotAcceptable", &why);
+    status["details"] = json!({});
+    StoreReply::json(406, status)
 }
 
 fn respond(status: u16, kind: &str, body: Body) -> Response<Body> {

@@ -2,7 +2,7 @@
 
 use crate::binary::{self, Kubectl, Outcome};
 use crate::mask::{masked, undescribed};
-use crate::served::Served;
+use crate::served::{Served, unscaled};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -22,8 +22,6 @@ struct Command {
 enum Instead {
     /// Not run; what it left behind is made up for by this command.
     Nothing(&'static [&'static str]),
-    /// This, exactly.
-    Prints { exit: i32, stdout: &'static str },
     /// The recorded document with these changes.
     Edited(fn(&mut Value)),
     /// Lines of the recorded output, and one that holds each of these. Where it is said which are left out, no others
@@ -43,7 +41,7 @@ const TOKEN: &[&str] = &[
     "DownwardAPI: true",
 ];
 
-fn scalable(list: &mut Value) {
+fn shortened(list: &mut Value) {
     let resources = list["resources"].as_array_mut().expect("resources");
     for resource in resources.iter_mut() {
         resource.as_object_mut().expect("a resource").remove("storageVersionHash");
@@ -51,17 +49,12 @@ fn scalable(list: &mut Value) {
             resource["shortNames"].as_array_mut().expect("names").push(json!("cset"));
         }
     }
-    let scale = json!({
-        "name": "cocoonsets/scale", "singularName": "", "namespaced": true, "group": "autoscaling", "version": "v1",
-        "kind": "Scale", "verbs": ["get", "patch", "update"],
-    });
-    resources.insert(resources.len() - 1, scale);
 }
 
 /// Every command that differs, with its reason. There are no others.
 fn differences() -> BTreeMap<&'static str, (&'static str, Instead)> {
     let only_ours = "the sandbox serves the kinds that something there needs, and no others";
-    let scaled = "the definition of CocoonSet has a scale subresource and the short name cset since";
+    let shorter = "the definition of CocoonSet has the short name cset since";
     BTreeMap::from([
         ("api-resources-cold", (only_ours, Instead::Fewer { of_our_own: &["cs,cocoonsets,cset"], lacks: None })),
         ("api-versions", (only_ours, Instead::Fewer { of_our_own: &[], lacks: None })),
@@ -72,11 +65,7 @@ fn differences() -> BTreeMap<&'static str, (&'static str, Instead)> {
                 Instead::Fewer { of_our_own: &["Mounts: <none>", "Volumes: <none>"], lacks: Some(TOKEN) },
             ),
         ),
-        (
-            "scale-refused",
-            (scaled, Instead::Prints { exit: 0, stdout: "cocoonset.cocoonset.cocoonstack.io/demo scaled\n" }),
-        ),
-        ("get-raw", (scaled, Instead::Edited(scalable))),
+        ("get-raw", (shorter, Instead::Edited(shortened))),
         // Server-side apply is not served. What follows sees the annotation that it wrote.
         (
             "apply-server-side",
@@ -101,7 +90,7 @@ fn differences() -> BTreeMap<&'static str, (&'static str, Instead)> {
 #[test]
 fn recorded_commands_come_to_the_same() {
     let Some(binary) = binary::find() else { return };
-    let served = Served::start();
+    let served = Served::of(unscaled());
     let kubectl = Kubectl::new(binary, &served.address);
     let commands: Vec<Command> = serde_json::from_str(include_str!("data/recorded.json")).expect("JSON");
     assert_eq!(commands.len(), 63);
@@ -120,9 +109,7 @@ fn recorded_commands_come_to_the_same() {
         let outcome = kubectl.run(&command.args);
         let calls = served.take_calls();
         faults.extend(compare(command, &outcome, instead));
-        if !matches!(instead, Some(Instead::Prints { .. })) {
-            faults.extend(unanswered(command, &calls));
-        }
+        faults.extend(unanswered(command, &calls));
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n\n"));
 }
@@ -135,7 +122,6 @@ fn compare(command: &Command, outcome: &Outcome, instead: Option<&Instead>) -> O
     let (exit, got, stderr) = (outcome.exit, shown(&outcome.stdout), shown(&outcome.stderr));
     let want = shown(&command.stdout);
     let same = match instead {
-        Some(Instead::Prints { exit: other, stdout }) => exit == *other && got == shown(stdout),
         Some(Instead::Edited(edit)) => {
             let mut document: Value = serde_json::from_str(&command.stdout).expect("JSON");
             edit(&mut document);

@@ -6,6 +6,7 @@ use cocoon_operator::sim::world::World;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 
@@ -18,13 +19,18 @@ pub struct Served {
 }
 
 impl Served {
-    /// Serves until it is dropped.
+    /// Serves a fresh cluster until it is dropped.
     pub fn start() -> Self {
+        Self::of(World::new(jiff::Timestamp::now()))
+    }
+
+    /// Serves this cluster until it is dropped.
+    pub fn of(world: World) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("runs");
         let calls = Arc::new(Mutex::new(Vec::new()));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
-        let cluster = runtime.block_on(async { Cluster::new(World::new(jiff::Timestamp::now())) });
+        let cluster = runtime.block_on(async { Cluster::new(world) });
         let driven = cluster.clone();
         runtime.spawn(async move { driven.drive().await });
         runtime.spawn(accept(listener, cluster, Arc::clone(&calls)));
@@ -35,6 +41,17 @@ impl Served {
     pub fn take_calls(&self) -> Vec<String> {
         std::mem::take(&mut self.calls.lock().expect("sound"))
     }
+}
+
+/// When the commands were recorded, the definitions had no scale yet, which insists on its number.
+pub fn unscaled() -> World {
+    let mut world = World::new(jiff::Timestamp::now());
+    for mut crd in cocoon_operator::core::api::crd::crds() {
+        let subresources = crd.pointer_mut("/spec/versions/0/subresources").and_then(Value::as_object_mut);
+        drop(subresources.and_then(|all| all.remove("scale")));
+        world.store.install_crd(&crd);
+    }
+    world
 }
 
 async fn accept(listener: TcpListener, cluster: Cluster, calls: Arc<Mutex<Vec<String>>>) {

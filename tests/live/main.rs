@@ -2,14 +2,17 @@
 //! after the last.
 
 mod apart;
+mod conform;
+mod conformance;
 mod ground;
 mod plane;
 mod stories;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use plane::certs::Fault;
 use plane::{ControlPlane, binaries};
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
 
 /// So many tests run at once.
@@ -68,15 +71,35 @@ fn not_run(why: &str) -> ExitCode {
 }
 
 fn trials(plane: &Plane) -> Vec<Trial> {
-    let own = Arc::clone(plane);
-    vec![Trial::test("plane::serves_this_release", move || {
-        let plane = own.lock().map_err(|_| Failed::from("another test panicked"))?;
-        let output = std::process::Command::new(plane.kubectl())
+    let version = on(plane, |plane| {
+        let output = Command::new(plane.kubectl())
             .arg("--kubeconfig")
             .arg(plane.admin())
             .args(["get", "--raw", "/version"])
             .output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if text.contains("\"gitVersion\": \"v1.36.") { Ok(()) } else { Err(format!("it says {text}").into()) }
-    })]
+    });
+    let conformance = on(plane, |plane| {
+        let report = conform::run(plane)?;
+        println!("{report}");
+        if report.unexplained.is_empty() {
+            Ok(())
+        } else {
+            Err("the simulated API server is not like the real one".into())
+        }
+    });
+    vec![Trial::test("plane::serves_this_release", version), Trial::test("conformance", conformance)]
+}
+
+/// A test that has the control plane for as long as it takes.
+fn on(
+    plane: &Plane,
+    test: impl FnOnce(&ControlPlane) -> Result<(), Fault> + Send + 'static,
+) -> impl FnOnce() -> Result<(), Failed> + Send + 'static {
+    let plane = Arc::clone(plane);
+    move || {
+        let plane = plane.lock().map_err(|_| Failed::from("another test panicked"))?;
+        test(&plane).map_err(|error| Failed::from(error.to_string()))
+    }
 }

@@ -125,7 +125,7 @@ fn a_watch_without_a_version_begins_with_what_is_there() {
     let mut store = three_pods();
     let mut all = watch(&mut store, PODS, &[]);
     assert_eq!(seen(&store, &mut all), ["ADDED a", "ADDED b", "ADDED c"]);
-    let mut one = watch(&mut store, &format!("{PODS}/b"), &[("resourceVersion", "0")]);
+    let mut one = watch(&mut store, PODS, &[("resourceVersion", "0"), ("fieldSelector", "metadata.name=b")]);
     assert_eq!(seen(&store, &mut one), ["ADDED b"]);
 }
 

@@ -67,9 +67,9 @@ fn strategic_patches_merge_by_key() {
         "spec": {"containers": [{"name": "c", "image": "img:2"}], "$setElementOrder/containers": [{"name": "c"}]},
     });
     let patched = sure(&strategic(&mut store, &path, patch));
-    assert_eq!(patched["metadata"]["finalizers"], json!(["a/b", "c/d"]));
+    assert_eq!(patched["metadata"]["finalizers"], json!(["c/d", "a/b"]), "what is new comes first");
     let owners = patched["metadata"]["ownerReferences"].as_array().expect("owners");
-    assert_eq!(owners.iter().map(|o| o["name"].as_str()).collect::<Vec<_>>(), [Some("n2"), Some("m")]);
+    assert_eq!(owners.iter().map(|o| o["name"].as_str()).collect::<Vec<_>>(), [Some("m"), Some("n2")]);
     assert_eq!(patched["spec"]["containers"].as_array().map(Vec::len), Some(1));
     assert_eq!(patched["spec"]["containers"][0]["image"], "img:2");
     assert_eq!(patched["metadata"]["generation"], 2);
@@ -89,7 +89,7 @@ fn strategic_patches_keep_conditions_of_other_types() {
     sure(&strategic(&mut store, &status, condition("Ready", "False")));
     sure(&strategic(&mut store, &status, condition("PodScheduled", "True")));
     let patched = sure(&strategic(&mut store, &status, condition("Ready", "True")));
-    let conditions = json!([{"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "True"}]);
+    let conditions = json!([{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}]);
     assert_eq!(patched["status"]["conditions"], conditions);
 }
 

@@ -6,7 +6,7 @@ use crate::core::wire::{self, Reply, Verb};
 use crate::scenario::process::wire::{Answering, Beyond, BoxError, Sent};
 use crate::shell::client;
 use crate::sim::faults::{Faults, What};
-use crate::sim::http::{answer, give, is_watch, read};
+use crate::sim::http::{answer, give, read};
 use crate::sim::registry::{Asker, Registry};
 use crate::sim::store::{About, Store};
 use crate::sim::world::OPERATOR;
@@ -142,7 +142,7 @@ impl Line {
         let (parts, body) = request.into_parts();
         let bytes = body.collect().await?.to_bytes();
         let request = match read(&parts, &bytes) {
-            Ok(request) => request,
+            Ok(request) => request.ok_or("no such method")?,
             Err(reply) => return Ok(sent(answer(&reply))),
         };
         if is_watch(&request) {
@@ -188,6 +188,11 @@ fn sent(response: Response<crate::sim::http::Body>) -> Response<Sent> {
     response.map(|body| body.map_err(|never| match never {}).boxed_unsync())
 }
 
+fn is_watch(request: &wire::Request) -> bool {
+    let asked = |(key, value): &(String, String)| key == "watch" && matches!(value.as_str(), "true" | "1");
+    matches!(request.method, wire::Method::Get) && request.query.iter().any(asked)
+}
+
 /// Sends a request through the lens, and reads the whole answer.
 pub async fn send(client: &kube::Client, lens: &Arc<Lens>, request: &wire::Request) -> Result<Bytes, BoxError> {
     Ok(through(client, lens, request).await?.into_body().collect().await?.to_bytes())
@@ -202,7 +207,7 @@ pub fn looking(client: &kube::Client, lens: &Arc<Lens>) -> kube::Client {
             let (parts, body) = request.into_parts();
             let bytes = body.collect().await?.to_bytes();
             match read(&parts, &bytes) {
-                Ok(request) => through(&client, &lens, &request).await,
+                Ok(request) => through(&client, &lens, &request.ok_or("no such method")?).await,
                 Err(reply) => Ok(sent(answer(&reply))),
             }
         }

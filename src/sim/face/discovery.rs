@@ -148,11 +148,11 @@ fn below(kind: &Resource) -> Vec<Below> {
     if kind.is_namespace() {
         found.push(own("finalize", &["update"]));
     }
-    if kind.scale.is_some() {
-        found.push(Below { name: "scale", kind: ("autoscaling", "v1", "Scale".to_owned()), verbs: &CHANGE });
-    }
     if kind.status {
         found.push(own("status", &CHANGE));
+    }
+    if kind.scale.is_some() {
+        found.push(Below { name: "scale", kind: ("autoscaling", "v1", "Scale".to_owned()), verbs: &CHANGE });
     }
     found
 }

@@ -2,6 +2,7 @@
 //! instead of objects, and answers to questions about the client itself. The objects are the store's.
 
 mod discovery;
+mod doubles;
 mod openapi;
 mod page;
 pub(super) mod protobuf;
@@ -9,6 +10,8 @@ mod reviews;
 mod shape;
 mod table;
 
+pub(super) use doubles::doubled;
+pub(super) use openapi::builtin_schemas;
 pub(super) use page::Page;
 pub(super) use shape::{Shape, Shaper};
 

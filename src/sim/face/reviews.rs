@@ -1,7 +1,7 @@
 //! Who am I, and what may I do: the reviews that `kubectl auth` posts.
 
 use crate::sim::store::objects::text;
-use crate::sim::store::{Attributes, StoreReply};
+use crate::sim::store::{Attributes, StoreReply, unreadable};
 use crate::sim::world::World;
 use serde_json::{Value, json};
 
@@ -15,6 +15,9 @@ pub(super) fn answer(world: &World, user: &str, parts: &[&str], body: &Value) ->
         ["apis", group @ "authentication.k8s.io", "v1", "selfsubjectreviews"] => ("SelfSubjectReview", *group),
         _ => return None,
     };
+    if !body.is_object() {
+        return Some(unreadable(kind, body));
+    }
     let status = match kind {
         "SelfSubjectAccessReview" => access(world, user, body),
         "SelfSubjectRulesReview" => rules(),
@@ -25,6 +28,10 @@ pub(super) fn answer(world: &World, user: &str, parts: &[&str], body: &Value) ->
     });
     if let Some(spec) = body.get("spec") {
         reply["spec"] = spec.clone();
+        // What is empty is not said.
+        if let Some(asked) = reply.pointer_mut("/spec/resourceAttributes").and_then(Value::as_object_mut) {
+            asked.retain(|_, value| value.as_str() != Some(""));
+        }
     }
     Some(StoreReply::json(201, reply))
 }

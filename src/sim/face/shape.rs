@@ -49,6 +49,14 @@ impl Shape {
         shapes.find_map(|shape| shape).unwrap_or(Self::Whole)
     }
 
+    /// Whether anything that the `Accept` header names is to be had.
+    pub fn is_to_be_had(accept: &str) -> bool {
+        const KINDS: [&str; 5] =
+            ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/*", "*/*"];
+        let kind = |form: &str| form.split(';').next().unwrap_or("").trim().to_owned();
+        accept.is_empty() || accept.split(',').any(|form| KINDS.contains(&kind(form).as_str()))
+    }
+
     /// Objects of the one kind that the store does not have.
     pub fn components(self, body: Value) -> Value {
         Shaper { shape: self, printer: component_printer(), kind: "ComponentStatus".to_owned(), headed: false }
@@ -89,20 +97,13 @@ impl Shaper {
                     Some(items) => items.iter().map(|item| self.named(&body, item)).collect(),
                     None => vec![body.clone()],
                 };
-                let mut metadata = json!({});
-                for field in ["resourceVersion", "continue", "remainingItemCount"] {
-                    let value = body.get("metadata").and_then(|meta| meta.get(field));
-                    if let Some(value) = value.filter(|value| value.as_str() != Some("")) {
-                        metadata[field] = value.clone();
-                    }
-                }
-                self.table(metadata, &objects, include, true, now)
+                self.table(list_metadata(&body), &objects, include, true, now)
             }
             (Shape::Metadata, true) => match list {
                 None => partial(&body),
                 Some(items) => json!({
                     "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
-                    "metadata": body.get("metadata"), "items": items.iter().map(partial).collect::<Vec<_>>(),
+                    "metadata": list_metadata(&body), "items": items.iter().map(partial).collect::<Vec<_>>(),
                 }),
             },
         }
@@ -150,6 +151,18 @@ impl Shaper {
         };
         json!({"type": event.kind.as_str(), "object": object})
     }
+}
+
+/// What a list says of itself, without what is empty.
+fn list_metadata(body: &Value) -> Value {
+    let mut metadata = json!({});
+    for field in ["resourceVersion", "continue", "remainingItemCount"] {
+        let value = body.get("metadata").and_then(|meta| meta.get(field));
+        if let Some(value) = value.filter(|value| value.as_str() != Some("")) {
+            metadata[field] = value.clone();
+        }
+    }
+    metadata
 }
 
 fn partial(object: &Value) -> Value {

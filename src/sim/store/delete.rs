@@ -55,7 +55,7 @@ impl Store {
     /// DELETE of one object.
     pub(super) fn delete(&mut self, call: &Call<'_>) -> Answer {
         if !call.target.subresource.is_empty() {
-            return Err(say::method_not_allowed());
+            return Err(say::verb_not_supported(call.resource(), "delete"));
         }
         let current = self.current(call)?;
         admission::rules::at_admission(self, call, &current)?;
@@ -73,6 +73,8 @@ impl Store {
         if resource.is_namespace() {
             return Err(say::method_not_allowed());
         }
+        // The answer is the list as it was.
+        let listed = self.list(call)?;
         let labels = call.query("labelSelector").unwrap_or("");
         let selector = Selector::parse(resource, labels, call.query("fieldSelector").unwrap_or(""))?;
         let options = Options::of(&call.request.body, call);
@@ -86,7 +88,7 @@ impl Store {
         for key in chosen {
             self.delete_object(resource, &key, &options)?;
         }
-        Ok(StoreReply::json(200, json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})))
+        Ok(listed)
     }
 
     /// Deletes one object as far as grace and finalizers let it.
@@ -204,6 +206,17 @@ fn propagated(object: &Value, policy: Option<&str>) -> Vec<String> {
 
 fn check_preconditions(resource: &Resource, key: &Key, current: &Value, options: &Options) -> Result<(), Refused> {
     let (uid, version) = (meta(current, "uid"), meta(current, "resourceVersion"));
+    if resource.is_namespace() {
+        for (what, want, have) in
+            [("UID", options.uid.as_deref(), uid), ("ResourceVersion", options.version.as_deref(), version)]
+        {
+            if let Some(want) = want.filter(|want| *want != have) {
+                let why = format!("Precondition failed: {what} in precondition: {want}, {what} in object meta: {have}");
+                return Err(say::conflict(resource, &key.name, &why));
+            }
+        }
+        return Ok(());
+    }
     if let Some(want) = options.uid.as_deref().filter(|want| *want != uid) {
         let why = format!(
             "the UID in the precondition ({want}) does not match the UID in record ({uid}). The object might have been \

@@ -2,7 +2,7 @@
 
 use super::reply::{ReplyBody, StoreReply};
 use super::resource::Resource;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const NEW_FACE: &str = "events.events.k8s.io";
 
@@ -32,12 +32,29 @@ pub(super) fn stored(resource: &Resource, object: &mut Value) {
     if is_new_face(&resource.qualified()) {
         rename(object, "v1", |(old, new)| (*new, *old));
     }
+    if resource.plural == "events" && !resource.is_custom() {
+        let map = super::objects::as_map(object);
+        for (field, empty) in [("source", json!({})), ("involvedObject", json!({}))] {
+            map.entry(field).or_insert(empty);
+        }
+        for field in ["reportingComponent", "reportingInstance"] {
+            map.entry(field).or_insert_with(|| json!(""));
+        }
+    }
 }
 
 /// A stored object as this resource shows it.
 pub(super) fn shown(resource: &str, object: &mut Value) {
     if is_new_face(resource) {
         rename(object, "events.k8s.io/v1", |(old, new)| (*old, *new));
+        // The newer form does not speak of a reporter that there is not.
+        let empty = |value: &mut Value| value.as_str() == Some("");
+        let map = super::objects::as_map(object);
+        for field in ["reportingController", "reportingInstance"] {
+            if map.get_mut(field).is_some_and(empty) {
+                map.remove(field);
+            }
+        }
     }
 }
 

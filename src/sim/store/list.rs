@@ -4,7 +4,7 @@ use super::objects::{Key, version_of};
 use super::path::Call;
 use super::selectors::Selector;
 use super::status_error::{self as say, Answer, Refused, bad_request, status};
-use super::{Store, StoreReply};
+use super::{Store, StoreReply, options};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
@@ -42,6 +42,7 @@ impl Store {
     /// GET of a collection.
     pub(super) fn list(&mut self, call: &Call<'_>) -> Answer {
         let resource = call.resource();
+        options::check_list(call)?;
         let labels = call.query("labelSelector").unwrap_or("");
         let selector = Selector::parse(resource, labels, call.query("fieldSelector").unwrap_or(""))?;
         let start = self.start(call)?;
@@ -85,7 +86,9 @@ impl Store {
         if let Some(text) = call.query("continue") {
             return self.continued(&call.resource().qualified(), text);
         }
-        let asked = parse_version(call.query("resourceVersion"))?;
+        let asked = parse_version(call.query("resourceVersion")).map_err(|Refused(reply)| {
+            bad_request(&format!("invalid resource version: {}", super::objects::text(reply.value(), "/message")))
+        })?;
         let exact = call.query("resourceVersionMatch") == Some("Exact");
         match asked {
             None | Some(0) => Ok(Start::default()),
@@ -96,9 +99,8 @@ impl Store {
     }
 
     fn continued(&self, resource: &str, text: &str) -> Result<Start, Refused> {
-        let Some((version, after)) = read_token(text) else {
-            return Err(bad_request("continue key is not valid: illegal base64 data at input byte 0"));
-        };
+        let (version, after) = read_token(text)
+            .map_err(|why| bad_request(&format!("invalid continue token: continue key is not valid: {why}")))?;
         let Ok(version) = u64::try_from(version) else {
             // A token without a version goes on with the current state.
             return Ok(Start { version: None, after: Some(after) });
@@ -150,10 +152,21 @@ fn token(version: i128, last: &Key, resource: &str, in_namespace: bool) -> Strin
         .encode(format!("{{\"v\":\"meta.k8s.io/v1\",\"rv\":{version},\"start\":{}}}", super::reply::quoted(&start)))
 }
 
-fn read_token(text: &str) -> Option<(i128, (String, String))> {
-    let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok()?;
-    let value: Value = serde_json::from_slice(&bytes).ok()?;
-    let start = value.get("start")?.as_str()?.trim_start_matches('/').trim_end_matches('\u{0}');
+fn read_token(text: &str) -> Result<(i128, (String, String)), String> {
+    let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|error| match error {
+        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {
+            format!("illegal base64 data at input byte {at}")
+        }
+        _ => "illegal base64 data at input byte 0".to_owned(),
+    })?;
+    let first = || match bytes.first() {
+        None => "unexpected end of JSON input".to_owned(),
+        Some(byte) => format!("invalid character '\\u{byte:04x}' looking for beginning of value"),
+    };
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| first())?;
+    let start = value.get("start").and_then(Value::as_str).unwrap_or("");
+    let start = start.trim_start_matches('/').trim_end_matches('\u{0}');
     let (namespace, name) = start.split_once('/').unwrap_or(("", start));
-    Some((i128::from(value.get("rv")?.as_i64()?), (namespace.to_owned(), name.to_owned())))
+    let version = value.get("rv").and_then(Value::as_i64).unwrap_or(0);
+    Ok((i128::from(version), (namespace.to_owned(), name.to_owned())))
 }

@@ -1,9 +1,10 @@
 //! PATCH: JSON patch with Go's reading of it, merge patch, and strategic merge patch for built-in kinds.
 
+use super::create::without_doubles;
 use super::path::Call;
 use super::status_error::{self as say, Answer, Refused, bad_request, status};
-use super::update::{Origin, check_subresource};
-use super::{Store, events, strategic};
+use super::update::{Origin, check_place, check_subresource};
+use super::{Store, events, strategic, typed};
 use crate::core::wire::{JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH};
 use serde_json::Value;
 
@@ -16,11 +17,19 @@ impl Store {
         let mut shown = current.as_ref().clone();
         events::shown(&call.resource().qualified(), &mut shown);
         let mut proposed = patched(call, &shown)?;
+        check_place(call, &proposed)?;
+        if !call.resource().is_custom() {
+            super::objects::drop_nulls(&mut proposed);
+        }
+        let mut warnings = typed::patched(call, &mut proposed)?;
+        warnings.extend(without_doubles(&mut proposed));
         events::stored(call.resource(), &mut proposed);
         if let Some(annotations) = proposed.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
             annotations.retain(|key, _| !self.settings().admission_strips.contains(key));
         }
-        self.finish_update(call, &current, proposed, Origin::Patch)
+        let mut reply = self.finish_update(call, &current, proposed, Origin::Patch)?;
+        reply.warnings.splice(0..0, warnings);
+        Ok(reply)
     }
 }
 
@@ -47,7 +56,7 @@ pub(super) fn patched(call: &Call<'_>, object: &Value) -> Result<Value, Refused>
     match content_type(call) {
         JSON_PATCH => apply_operations(&mut proposed, body)?,
         MERGE_PATCH => merge(&mut proposed, body),
-        _ => strategic::merge(&mut proposed, body),
+        _ => strategic::merge(&mut proposed, body).map_err(|why| status(500, "", &why, None))?,
     }
     Ok(proposed)
 }
@@ -56,11 +65,10 @@ fn unsupported(call: &Call<'_>) -> Refused {
     if content_type(call) == "application/apply-patch+yaml" {
         return status(415, "UnsupportedMediaType", "server-side apply is not served here", None);
     }
-    let mut accepted = vec![JSON_PATCH, MERGE_PATCH];
     if !call.resource().is_custom() {
-        accepted.push(STRATEGIC_MERGE_PATCH);
+        return status(415, "UnsupportedMediaType", "415: Unsupported Media Type", Some(serde_json::json!({})));
     }
-    accepted.push("application/apply-patch+yaml");
+    let accepted = [JSON_PATCH, MERGE_PATCH, "application/apply-patch+yaml"];
     let message = format!(
         "the body of the request was in an unknown format - accepted media types include: {}",
         accepted.join(", ")
@@ -83,7 +91,18 @@ fn check_operations(body: &Value) -> Result<(), Refused> {
     if body.is_array() {
         return Ok(());
     }
+    check_json(body)?;
     let why = format!("json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp", kind_of(body));
+    Err(bad_request(&format!("error decoding patch: {why}")))
+}
+
+/// What is no JSON arrives as text.
+fn check_json(body: &Value) -> Result<(), Refused> {
+    let why = match body {
+        Value::String(raw) => super::create::json_error(raw),
+        Value::Null => "unexpected end of JSON input".to_owned(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => return Ok(()),
+    };
     Err(bad_request(&format!("error decoding patch: {why}")))
 }
 
@@ -91,6 +110,7 @@ fn check_object(body: &Value) -> Result<(), Refused> {
     if body.is_object() {
         return Ok(());
     }
+    check_json(body)?;
     let why = format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", kind_of(body));
     Err(bad_request(&format!("error decoding patch: {why}")))
 }

@@ -1,8 +1,8 @@
 //! From a request to what it is about: resource, object, subresource, verb.
 
 use super::resource::Resource;
-use super::status_error::{Answer, FieldError, FieldErrorKind, bad_request, invalid_options, no_such_path, status};
-use super::{Key, Store, admission, status_error};
+use super::status_error::{Answer, bad_request, no_such_path, status};
+use super::{Key, Store, admission, options, status_error};
 use crate::core::wire::{Method, Request, Verb};
 use serde_json::Value;
 use std::sync::Arc;
@@ -71,9 +71,9 @@ impl Call<'_> {
 
 /// The verb as authorization knows it.
 fn verb(request: &Request, named: bool) -> &'static str {
-    let watch = Store::is_watch(request);
+    let watch = Store::asks_to_watch(request);
     match (request.method, named) {
-        (Method::Get | Method::Head, _) if watch => "watch",
+        (Method::Get | Method::Head, false) if watch => "watch",
         (Method::Get | Method::Head, true) => "get",
         (Method::Get | Method::Head, false) => "list",
         (Method::Post, _) => "create",
@@ -108,9 +108,31 @@ impl Store {
         })
     }
 
+    /// True if this request asks for a stream: `open_watch` answers it, `handle` does not. One object cannot be watched
+    /// by its name: that is a plain GET.
+    pub fn is_watch(&self, request: &Request) -> bool {
+        Self::asks_to_watch(request) && self.resolve(&request.path).is_some_and(|target| target.name.is_empty())
+    }
+
+    /// The answer to a request whose method the server has never heard of.
+    pub fn unknown_method(&self, path: &str) -> super::StoreReply {
+        let refused = match self.resolve(path) {
+            Some(target) => status_error::verb_not_supported(&target.resource, ""),
+            None => self.nowhere(path),
+        };
+        *refused.0
+    }
+
     /// 404: built-in groups say it in a Status, everybody else in plain text.
     fn nowhere(&self, path: &str) -> status_error::Refused {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        // Below an object of a custom kind there is nothing, and it is the object that is said not to be there.
+        if let ["apis", _, _, "namespaces", _, _, name, _, ..] = parts.as_slice()
+            && let Some(target) = self.resolve(&parts.get(..7).unwrap_or(&[]).join("/"))
+            && target.resource.is_custom()
+        {
+            return status_error::not_found(&target.resource, name);
+        }
         let built_in = match parts.as_slice() {
             ["api", _, ..] => true,
             ["apis", group, _, ..] => self.resources.values().any(|kind| kind.group == *group && !kind.is_custom()),
@@ -188,7 +210,7 @@ impl Store {
             "get" => self.read_one(&call),
             "list" => self.list(&call),
             "watch" => Err(bad_request("a watch has to be opened as a stream")),
-            _ if dry_run(&call)? => self.rehearse(&call),
+            _ if options::check_write(&call)? => self.rehearse(&call),
             _ => self.write(&call),
         };
         reply.map(|reply| super::events::shown_reply(call.resource(), reply))
@@ -232,25 +254,4 @@ impl Store {
         };
         Ok(super::StoreReply::json(200, object.as_ref().clone()))
     }
-}
-
-/// Whether the request only asks what would happen.
-fn dry_run(call: &Call<'_>) -> Result<bool, status_error::Refused> {
-    let in_body = call.verb.starts_with("delete").then(|| call.request.body.get("dryRun")).flatten();
-    let mut asked: Vec<String> = super::objects::texts(in_body);
-    asked.extend(call.query("dryRun").map(str::to_owned));
-    if asked.is_empty() {
-        return Ok(false);
-    }
-    if asked.iter().all(|value| value == "All") {
-        return Ok(true);
-    }
-    let kind = match call.verb {
-        "create" => "CreateOptions",
-        "update" => "UpdateOptions",
-        "patch" => "PatchOptions",
-        _ => "DeleteOptions",
-    };
-    let message = format!("Unsupported value: {}: supported values: \"All\"", Value::from(asked));
-    Err(invalid_options(kind, &FieldError::new(FieldErrorKind::NotSupported, "dryRun", message)))
 }

@@ -1,8 +1,7 @@
 //! What the API server knows about pods: defaults, quality of service, what may change.
 
-use super::admission::label_errors;
 use super::objects::{as_map, child_mut, text};
-use super::status_error::{FieldError, FieldErrorKind};
+use super::status_error::FieldError;
 use serde_json::{Map, Value, json};
 
 const IMMUTABLE: &str = "pod updates may not change fields other than \
@@ -27,13 +26,24 @@ pub(super) fn default_spec(pod: &mut Value) {
     default("restartPolicy", json!("Always"));
     default("dnsPolicy", json!("ClusterFirst"));
     default("schedulerName", json!("default-scheduler"));
-    default("terminationGracePeriodSeconds", json!(30));
+    default_grace(spec);
+    let mut default = |field: &str, value: Value| {
+        spec.entry(field).or_insert(value);
+    };
     default("enableServiceLinks", json!(true));
     default("securityContext", json!({}));
     for list in ["containers", "initContainers"] {
         for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
             default_container(as_map(container));
         }
+    }
+}
+
+/// A grace below zero is the shortest one.
+fn default_grace(spec: &mut Map<String, Value>) {
+    let grace = spec.entry("terminationGracePeriodSeconds").or_insert(json!(30));
+    if grace.as_i64().is_some_and(|seconds| seconds < 0) {
+        *grace = json!(1);
     }
 }
 
@@ -104,72 +114,6 @@ fn quality_of_service(pod: &Value) -> &'static str {
         (_, true) => "Guaranteed",
         (true, false) => "Burstable",
         (false, false) => "BestEffort",
-    }
-}
-
-/// What is wrong with a new pod.
-pub(super) fn errors(pod: &Value) -> Vec<FieldError> {
-    let containers = pod.pointer("/spec/containers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    if containers.is_empty() {
-        return vec![FieldError::required("spec.containers", "")];
-    }
-    let mut errors = Vec::new();
-    for (at, container) in containers.iter().enumerate() {
-        let field = format!("spec.containers[{at}]");
-        let name = text(container, "/name");
-        if name.is_empty() {
-            errors.push(FieldError::required(format!("{field}.name"), ""));
-        } else {
-            errors.extend(label_errors(&format!("{field}.name"), name));
-        }
-        if text(container, "/image").is_empty() {
-            errors.push(FieldError::required(format!("{field}.image"), ""));
-        }
-        errors.extend(resource_errors(container, &field));
-        for (entry, source) in list(container, "envFrom").iter().enumerate() {
-            errors.extend(env_from_errors(source, &format!("{field}.envFrom[{entry}]")));
-        }
-    }
-    errors
-}
-
-fn list<'a>(object: &'a Value, field: &str) -> &'a [Value] {
-    object.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-fn resource_errors(container: &Value, field: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let of = |kind: &str| container.pointer(&format!("/resources/{kind}")).and_then(Value::as_object);
-    for (resource, request) in of("requests").into_iter().flatten() {
-        let limit = of("limits").and_then(|limits| limits.get(resource));
-        let amount = |value: &Value| super::quantity::parse(value);
-        if let (Some(limit), Some(asked), Some(most)) = (limit, amount(request), limit.and_then(amount))
-            && asked > most
-        {
-            let shown = limit.as_str().map_or_else(|| limit.to_string(), str::to_owned);
-            let detail = format!("must be less than or equal to {resource} limit of {shown}");
-            errors.push(FieldError::invalid(format!("{field}.resources.requests"), request, &detail));
-        }
-    }
-    errors
-}
-
-fn env_from_errors(source: &Value, field: &str) -> Option<FieldError> {
-    let named = [("configMapRef", source.get("configMapRef")), ("secretRef", source.get("secretRef"))];
-    let present: Vec<&str> = named.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| *name).collect();
-    match present.as_slice() {
-        [] => {
-            let message = "Invalid value: \"\": must specify one of: `configMapRef` or `secretRef`";
-            Some(FieldError::new(FieldErrorKind::Invalid, field, message))
-        }
-        [one] if text(source, &format!("/{one}/name")).is_empty() => {
-            Some(FieldError::required(format!("{field}.{one}.name"), ""))
-        }
-        [_] => None,
-        _ => {
-            let message = "Invalid value: \"\": may not have more than one field specified at a time";
-            Some(FieldError::new(FieldErrorKind::Invalid, field, message))
-        }
     }
 }
 

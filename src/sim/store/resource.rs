@@ -121,6 +121,25 @@ impl Resource {
     pub fn is_namespace(&self) -> bool {
         self.group.is_empty() && self.plural == "namespaces"
     }
+    /// True for nodes.
+    pub fn is_node(&self) -> bool {
+        self.group.is_empty() && self.plural == "nodes"
+    }
+    /// True for kinds that a PUT creates where there is nothing yet.
+    pub fn is_created_by_put(&self) -> bool {
+        matches!(self.plural.as_str(), "leases" | "events") && !self.is_custom()
+    }
+    /// True for kinds that are not overwritten without saying which version is meant.
+    pub fn insists_on_version(&self) -> bool {
+        const OTHERS: [&str; 5] = [
+            "leases",
+            "poddisruptionbudgets",
+            CRDS,
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+        ];
+        self.is_custom() || OTHERS.contains(&self.plural.as_str())
+    }
     /// True for resource quotas.
     pub fn is_quota(&self) -> bool {
         self.group.is_empty() && self.plural == "resourcequotas"

@@ -1,7 +1,7 @@
 //! May this user do that? Asked by those who want to know before they try.
 
-use super::Store;
 use super::status_error::Refused;
+use super::{Store, StoreReply, Value};
 use crate::core::wire::{Method, Request};
 
 /// What is to be done to what.
@@ -19,6 +19,11 @@ pub struct Attributes {
     pub namespace: String,
     /// Empty for collections.
     pub name: String,
+}
+
+/// The answer to a question that cannot be read: 400.
+pub fn unreadable(kind: &str, body: &Value) -> StoreReply {
+    *super::create::malformed(kind, body).0
 }
 
 impl Store {

@@ -6,7 +6,7 @@ use super::reply::{ReplyBody, StoreReply};
 use super::resource::ScalePaths;
 use super::status_error::{Answer, FieldError, Refused, bad_request, invalid_patch, no_such_subresource};
 use super::update::Origin;
-use super::{Store, Value, patch};
+use super::{Store, Value, patch, strategic};
 use serde_json::json;
 
 impl Store {
@@ -41,14 +41,42 @@ impl Store {
     }
 }
 
-/// What is wrong with the wanted number. The real server says it of every write, also where the schema has said as much
-/// already; here only of writes to `/scale`.
-pub(super) fn errors(call: &Call<'_>, object: &Value, so_far: &[FieldError]) -> Option<FieldError> {
-    let paths = call.resource().scale.as_ref()?;
-    let wanted = number(object, &paths.spec).filter(|wanted| *wanted < 0)?;
-    let said = so_far.iter().any(|error| error.field == paths.spec.trim_start_matches('.'));
-    let says = call.target.subresource == "scale" || !said;
-    says.then(|| FieldError::invalid(paths.spec.clone(), &json!(wanted), "should be a non-negative integer"))
+/// What is wrong with the wanted number. The server says it of every write, also where the schema has said as much.
+pub(super) fn errors(call: &Call<'_>, object: &Value) -> Option<FieldError> {
+    let path = &call.resource().scale.as_ref()?.spec;
+    let invalid = |value: i64, detail: &str| Some(FieldError::invalid(path.clone(), &json!(value), detail));
+    let mut place = object;
+    let mut walked = String::new();
+    for step in steps(path) {
+        walked = format!("{walked}.{step}");
+        let Value::Object(map) = place else {
+            return invalid(0, &accessor_error(&walked, place, "map[string]interface{}"));
+        };
+        place = map.get(step)?;
+    }
+    let Some(wanted) = place.as_i64() else { return invalid(0, &accessor_error(&walked, place, "int64")) };
+    if wanted < 0 {
+        return invalid(wanted, "should be a non-negative integer");
+    }
+    if wanted > i64::from(i32::MAX) {
+        return invalid(wanted, &format!("should be less than or equal to {}", i32::MAX));
+    }
+    None
+}
+
+/// What the server says of a value that is not what its place is for.
+fn accessor_error(path: &str, value: &Value, wanted: &str) -> String {
+    let (shown, kind) = match value {
+        Value::Null => ("<nil>".to_owned(), "<nil>"),
+        Value::Bool(value) => (value.to_string(), "bool"),
+        // A whole float is shown without its fraction.
+        Value::Number(number) if number.is_f64() => (number.as_f64().unwrap_or(0.0).to_string(), "float64"),
+        Value::Number(number) => (number.to_string(), "int64"),
+        Value::String(text) => (text.clone(), "string"),
+        Value::Array(_) => (strategic::in_go(value), "[]interface {}"),
+        Value::Object(_) => (strategic::in_go(value), "map[string]interface {}"),
+    };
+    format!("{path} accessor error: {shown} is of the type {kind}, expected {wanted}")
 }
 
 /// The Scale that is put.
@@ -70,7 +98,8 @@ fn not_a_number(call: &Call<'_>, scale: &Value, wanted: &Value) -> Refused {
     let kind = patch::kind_of(wanted);
     let why = format!("json: cannot unmarshal {kind} into Go struct field ScaleSpec.spec.replicas of type int32");
     if call.verb != "patch" {
-        return bad_request(&format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"));
+        // The server's own trouble with the kind hides what it was about to say.
+        return bad_request("no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"");
     }
     invalid_patch(&FieldError::invalid("patch", &Value::from(scale.to_string()), &why))
 }

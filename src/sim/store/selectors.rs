@@ -1,5 +1,6 @@
 //! Label and field selectors.
 
+use super::grammar::label_tests;
 use super::objects::text;
 use super::resource::Resource;
 use super::status_error::{Refused, bad_request};
@@ -7,11 +8,15 @@ use serde_json::Value;
 
 /// A condition on one label or field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
+pub(super) enum Test {
     Is(Vec<String>),
     IsNot(Vec<String>),
     Exists,
     Missing,
+    /// A whole number above this.
+    Above(i64),
+    /// A whole number below this.
+    Below(i64),
 }
 
 /// What a LIST or WATCH is narrowed to. The empty one fits everything.
@@ -29,14 +34,13 @@ impl Selector {
 
     /// A selector by labels, as in `app=a,tier in (b,c),!canary`; none if it cannot be read.
     pub fn labels(text: &str) -> Option<Self> {
-        Some(Self { labels: split_top(text).into_iter().map(label_test).collect::<Option<_>>()?, fields: Vec::new() })
+        Some(Self { labels: label_tests(text).ok()?, fields: Vec::new() })
     }
 
     /// The selector of a request to this resource.
     pub(super) fn parse(resource: &Resource, labels: &str, fields: &str) -> Result<Self, Refused> {
-        let Some(mut selector) = Self::labels(labels) else {
-            return Err(bad_request(&format!("unable to parse requirement: {labels}")));
-        };
+        let labels = label_tests(labels).map_err(|why| bad_request(&why))?;
+        let mut selector = Self { labels, fields: Vec::new() };
         for part in fields.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (field, test) = match part.split_once("!=") {
                 Some((field, value)) => (field, Test::IsNot(vec![value.to_owned()])),
@@ -48,11 +52,7 @@ impl Selector {
                 },
             };
             if !is_supported(resource, field) {
-                let what = format!("{}, Resource={}", resource.api_version(), resource.plural);
-                return Err(bad_request(&format!(
-                    "Unable to find \"{what}\" that match label selector \"{labels}\", field selector \"{fields}\": \
-                     field label not supported: {field}"
-                )));
+                return Err(bad_request(&not_selectable(resource, field)));
             }
             selector.fields.push((super::events::stored_field(resource, field), test));
         }
@@ -75,61 +75,20 @@ impl Test {
             Self::IsNot(unwanted) => value.is_none_or(|value| unwanted.iter().all(|not| not != value)),
             Self::Exists => value.is_some(),
             Self::Missing => value.is_none(),
+            Self::Above(bound) => value.and_then(|value| value.parse().ok()).is_some_and(|value: i64| value > *bound),
+            Self::Below(bound) => value.and_then(|value| value.parse().ok()).is_some_and(|value: i64| value < *bound),
         }
     }
 }
 
-/// Splits at commas outside parentheses.
-fn split_top(text: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let (mut depth, mut from) = (0_i32, 0);
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(text.get(from..at).unwrap_or(""));
-                from = at + 1;
-            }
-            _ => {}
-        }
+/// Kinds with fields of their own, and custom ones, name the field alone.
+fn not_selectable(resource: &Resource, field: &str) -> String {
+    const OWN_WORDS: [&str; 6] = ["pods", "nodes", "namespaces", "events", "secrets", "services"];
+    if resource.is_custom() || OWN_WORDS.contains(&resource.plural.as_str()) {
+        return format!("field label not supported: {field}");
     }
-    parts.push(text.get(from..).unwrap_or(""));
-    parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
-}
-
-fn label_test(part: &str) -> Option<(String, Test)> {
-    let values = |list: &str| -> Option<Vec<String>> {
-        let inner = list.trim().strip_prefix('(')?.strip_suffix(')')?;
-        Some(inner.split(',').map(|value| value.trim().to_owned()).collect())
-    };
-    if let Some(key) = part.strip_prefix('!') {
-        return Some((key.trim().to_owned(), Test::Missing));
-    }
-    if let Some((key, list)) =
-        part.split_once(" notin ").or_else(|| part.split_once(" notin(").map(|_| split_word(part, "notin")))
-    {
-        return Some((key.trim().to_owned(), Test::IsNot(values(list)?)));
-    }
-    if let Some((key, list)) =
-        part.split_once(" in ").or_else(|| part.split_once(" in(").map(|_| split_word(part, "in")))
-    {
-        return Some((key.trim().to_owned(), Test::Is(values(list)?)));
-    }
-    if let Some((key, value)) = part.split_once("!=") {
-        return Some((key.trim().to_owned(), Test::IsNot(vec![value.trim().to_owned()])));
-    }
-    if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
-        return Some((key.trim().to_owned(), Test::Is(vec![value.trim().to_owned()])));
-    }
-    let plain = !part.contains([' ', '(', ')', '<', '>']);
-    plain.then(|| (part.to_owned(), Test::Exists))
-}
-
-/// `key in(a)` split into `key` and `(a)`.
-fn split_word<'a>(part: &'a str, word: &str) -> (&'a str, &'a str) {
-    let at = part.find(&format!(" {word}(")).unwrap_or(0);
-    (part.get(..at).unwrap_or(""), part.get(at + 1 + word.len()..).unwrap_or(""))
+    let shown = super::reply::quoted(field);
+    format!("{shown} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
 }
 
 fn is_supported(resource: &Resource, field: &str) -> bool {

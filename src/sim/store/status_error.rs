@@ -9,6 +9,14 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Refused(pub Box<StoreReply>);
 
+impl Refused {
+    /// The same with these warnings: what was wrong besides is said of a refused write, too.
+    pub fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.0.warnings.extend(warnings);
+        self
+    }
+}
+
 /// What every handler returns.
 pub type Answer = Result<StoreReply, Refused>;
 
@@ -145,6 +153,8 @@ pub fn modified(resource: &Resource, name: &str) -> Refused {
 
 /// 409 of a precondition on DELETE: `details.kind` is the Kind.
 pub fn precondition(resource: &Resource, name: &str, why: &str) -> Refused {
+    let core = as_core(resource);
+    let resource = core.as_ref().unwrap_or(resource);
     let message = format!("Operation cannot be fulfilled on {} {}: {why}", resource.qualified_kind(), quoted(name));
     status(409, "Conflict", &message, Some(details(resource, name, &resource.kind, Vec::new())))
 }
@@ -159,8 +169,23 @@ pub fn already_bound(name: &str, node: &str) -> Refused {
     status(409, "Conflict", &message, Some(json!({"name": name, "kind": "pods/binding"})))
 }
 
+/// Both faces of events are checked as the older one.
+fn as_core(resource: &Resource) -> Option<Resource> {
+    (resource.plural == "events" && !resource.is_custom())
+        .then(|| Resource { group: String::new(), ..resource.clone() })
+}
+
+/// 422 for an object of another kind than its path.
+pub fn wrong_kind(resource: &Resource, name: &str, kind: &str) -> Refused {
+    let detail = format!("must be {}", resource.kind);
+    let error = FieldError::invalid("kind", &Value::from(kind), &detail);
+    invalid_as(&format!("{kind}.{}", resource.group), kind, resource, name, &[error])
+}
+
 /// 422 under the Kind, as validation of objects gives it.
 pub fn invalid(resource: &Resource, name: &str, errors: &[FieldError]) -> Refused {
+    let core = as_core(resource);
+    let resource = core.as_ref().unwrap_or(resource);
     invalid_as(&resource.qualified_kind(), &resource.kind, resource, name, errors)
 }
 
@@ -182,9 +207,10 @@ pub fn invalid_patch(error: &FieldError) -> Refused {
 }
 
 /// 422 for the options of a request.
-pub fn invalid_options(kind: &str, error: &FieldError) -> Refused {
-    let message = format!("{kind}.meta.k8s.io \"\" is invalid: {}: {}", error.field, error.message);
-    let details = json!({"group": "meta.k8s.io", "kind": kind, "causes": [error.cause()]});
+pub fn invalid_options(kind: &str, errors: &[FieldError]) -> Refused {
+    let message = format!("{kind}.meta.k8s.io \"\" is invalid: {}", aggregate(errors));
+    let causes: Vec<Value> = errors.iter().map(FieldError::cause).collect();
+    let details = json!({"group": "meta.k8s.io", "kind": kind, "causes": causes});
     status(422, "Invalid", &message, Some(details))
 }
 
@@ -275,6 +301,15 @@ pub fn no_such_subresource(resource: &Resource, name: &str) -> Refused {
 /// 404 of a built-in group that has no such resource.
 pub fn no_such_resource() -> Refused {
     status(404, "NotFound", "the server could not find the requested resource", Some(json!({})))
+}
+
+/// 405 for a verb that is not to be had there; empty for a method that is no verb at all.
+pub fn verb_not_supported(resource: &Resource, verb: &str) -> Refused {
+    if !resource.is_custom() {
+        return method_not_allowed();
+    }
+    let message = format!("{verb} is not supported on resources of kind {}", quoted(&resource.qualified()));
+    status(405, "MethodNotAllowed", &message, Some(details(resource, "", &resource.plural, Vec::new())))
 }
 
 /// 405.

@@ -38,15 +38,15 @@ fn lists(field: &str) -> Lists {
 
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 
-/// Merges a patch into an object.
-pub(super) fn merge(object: &mut Value, patch: &Value) {
+/// Merges a patch into an object; fails in the server's words.
+pub(super) fn merge(object: &mut Value, patch: &Value) -> Result<(), String> {
     let Value::Object(changes) = patch else {
         *object = patch.clone();
-        return;
+        return Ok(());
     };
     if changes.get("$patch").and_then(Value::as_str) == Some("replace") {
         *object = Value::Object(without_directives(changes));
-        return;
+        return Ok(());
     }
     let map = as_map(object);
     for (key, change) in changes {
@@ -59,11 +59,12 @@ pub(super) fn merge(object: &mut Value, patch: &Value) {
         } else {
             let current = map.entry(key.clone()).or_insert(Value::Null);
             match (change, current.is_array() || current.is_null()) {
-                (Value::Array(list), true) => merge_list(current, list, key),
-                _ => merge(current, change),
+                (Value::Array(list), true) => merge_list(current, list, key)?,
+                _ => merge(current, change)?,
             }
         }
     }
+    Ok(())
 }
 
 fn without_directives(changes: &Map<String, Value>) -> Map<String, Value> {
@@ -81,46 +82,67 @@ fn take_from_set(map: &mut Map<String, Value>, field: &str, gone: &Value) {
     }
 }
 
-fn merge_list(current: &mut Value, changes: &[Value], field: &str) {
-    let mut list = current.as_array().cloned().unwrap_or_default();
-    match lists(field) {
-        Lists::Atomic => list = changes.to_vec(),
-        Lists::Set => {
-            for change in changes {
-                if !list.contains(change) {
-                    list.push(change.clone());
-                }
-            }
-        }
-        Lists::Keyed(key) => merge_keyed(&mut list, changes, key),
-    }
-    *current = Value::Array(list);
+fn merge_list(current: &mut Value, changes: &[Value], field: &str) -> Result<(), String> {
+    let list = current.as_array().cloned().unwrap_or_default();
+    let merged = match lists(field) {
+        Lists::Atomic => changes.to_vec(),
+        Lists::Set => in_order(&list, changes.to_vec(), &|entry| Some(entry)),
+        Lists::Keyed(key) => merge_keyed(list, changes, key)?,
+    };
+    *current = Value::Array(merged);
+    Ok(())
 }
 
-fn merge_keyed(list: &mut Vec<Value>, changes: &[Value], key: &str) {
-    let replaces = |change: &&Value| change.get("$patch").and_then(Value::as_str) == Some("replace");
-    if changes.iter().any(|change| replaces(&change)) {
-        *list = changes.iter().filter(|change| change.get("$patch").is_none()).cloned().collect();
-        return;
-    }
-    for change in changes {
-        let id = change.get(key);
-        let found = list.iter().position(|entry| id.is_some() && entry.get(key) == id);
-        match (found, is_deletion(change)) {
-            (Some(at), true) => {
-                list.remove(at);
-            }
-            (Some(at), false) => {
-                if let Some(entry) = list.get_mut(at) {
-                    merge(entry, change);
-                }
-            }
-            (None, true) => {}
-            (None, false) => {
-                let mut entry = Value::Null;
-                merge(&mut entry, change);
-                list.push(entry);
+/// The entries that a patch names, and the others, in the server's order: what is new comes before what follows.
+fn in_order(old: &[Value], named: Vec<Value>, id: &dyn Fn(&Value) -> Option<&Value>) -> Vec<Value> {
+    let place = |entry: &Value| old.iter().position(|other| id(other) == id(entry));
+    let is_named = |entry: &&Value| named.iter().any(|other| id(other) == id(entry));
+    let mut others: Vec<Value> = old.iter().filter(|entry| !is_named(entry)).cloned().collect();
+    others.reverse();
+    let mut merged = Vec::new();
+    for entry in named {
+        if let Some(at) = place(&entry) {
+            while let Some(other) = others.pop_if(|other| place(other).is_some_and(|before| before < at)) {
+                merged.push(other);
             }
         }
+        merged.push(entry);
+    }
+    merged.extend(others.into_iter().rev());
+    merged
+}
+
+fn merge_keyed(list: Vec<Value>, changes: &[Value], key: &str) -> Result<Vec<Value>, String> {
+    let replaces = |change: &&Value| change.get("$patch").and_then(Value::as_str) == Some("replace");
+    if changes.iter().any(|change| replaces(&change)) {
+        return Ok(changes.iter().filter(|change| change.get("$patch").is_none()).cloned().collect());
+    }
+    let mut kept = list.clone();
+    let mut named = Vec::new();
+    for change in changes {
+        let Some(id) = change.get(key) else {
+            return Err(format!("map: {} does not contain declared merge key: {key}", in_go(change)));
+        };
+        if is_deletion(change) {
+            kept.retain(|entry| entry.get(key) != Some(id));
+            continue;
+        }
+        let mut entry = list.iter().find(|entry| entry.get(key) == Some(id)).cloned().unwrap_or(Value::Null);
+        merge(&mut entry, change)?;
+        named.push(entry);
+    }
+    Ok(in_order(&kept, named, &|entry| entry.get(key)))
+}
+
+/// A value as Go prints it.
+pub(super) fn in_go(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let members: Vec<String> = map.iter().map(|(key, value)| format!("{key}:{}", in_go(value))).collect();
+            format!("map[{}]", members.join(" "))
+        }
+        Value::Array(list) => format!("[{}]", list.iter().map(in_go).collect::<Vec<_>>().join(" ")),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }

@@ -21,29 +21,25 @@ impl Store {
     /// PUT.
     pub(super) fn replace(&mut self, call: &Call<'_>) -> Answer {
         check_subresource(call)?;
-        let proposed = decode(call)?;
-        let (name, in_path) = (meta(&proposed, "name"), &call.target.name);
-        if !name.is_empty() && name != in_path {
-            return Err(bad_request(&format!(
-                "the name of the object ({name}) does not match the name on the URL ({in_path})"
-            )));
-        }
-        let namespace = meta(&proposed, "namespace");
-        if !namespace.is_empty() && namespace != call.target.namespace {
-            return Err(bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
+        let (proposed, warnings) = decode(call)?;
+        let in_path = &call.target.name;
+        check_place(call, &proposed)?;
+        let missing = !self.objects.contains_key(&call.key());
+        if missing && call.resource().is_created_by_put() && call.target.subresource.is_empty() {
+            return self.create_as(call);
         }
         let current = self.current(call)?;
         let uid = meta(&proposed, "uid");
         if !uid.is_empty() && uid != meta(&current, "uid") {
             return Err(say::conflict(call.resource(), in_path, &storage_precondition(call, uid, &current)));
         }
-        if meta(&proposed, "resourceVersion").is_empty() && call.resource().is_custom() {
+        if meta(&proposed, "resourceVersion").is_empty() && call.resource().insists_on_version() {
             let error = FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
             return Err(say::invalid_in_storage(call.resource(), in_path, &[error]));
         }
-        self.finish_update(call, &current, proposed, Origin::Put)
+        let mut reply = self.finish_update(call, &current, proposed, Origin::Put)?;
+        reply.warnings.splice(0..0, warnings);
+        Ok(reply)
     }
 
     /// The object that the path names, or 404.
@@ -66,6 +62,7 @@ impl Store {
         }
         tidy_metadata(&mut proposed);
         let stated = meta(&proposed, "resourceVersion");
+        super::options::check_stated_version(stated)?;
         if !stated.is_empty() && stated != meta(current, "resourceVersion") {
             return Err(say::modified(&resource, &call.target.name));
         }
@@ -79,7 +76,7 @@ impl Store {
             errors.splice(0..0, [error.clone(), error]);
         }
         if !errors.is_empty() {
-            return Err(say::invalid(&resource, &call.target.name, &errors));
+            return Err(say::invalid(&resource, &call.target.name, &errors).with_warnings(warnings));
         }
         warnings.extend(admission::rules::at_admission(self, call, &proposed)?);
         let mut reply = self.store_update(call, &resource, current, proposed)?;
@@ -96,6 +93,8 @@ impl Store {
             schema.default(proposed);
         } else if resource.is_pod() {
             pods::default_spec(proposed);
+        } else if resource.is_node() {
+            super::create::default_node(proposed);
         } else if resource.is_crd() {
             crd::establish(proposed, self.now);
         } else if event_rules::is_event(call) {
@@ -122,7 +121,7 @@ impl Store {
             } else {
                 errors.extend(schema.errors(proposed, Some(current)));
             }
-            errors.extend(super::scale::errors(call, proposed, &errors));
+            errors.extend(super::scale::errors(call, proposed));
             errors.extend(admission::rules_broken(schema, proposed, Some(current), &errors));
         }
         errors
@@ -169,7 +168,8 @@ pub(super) fn is_released(resource: &Resource, current: &Value, proposed: &Value
 
 pub(super) fn check_subresource(call: &Call<'_>) -> Result<(), Refused> {
     if call.target.name.is_empty() {
-        return Err(say::method_not_allowed());
+        let custom = call.resource().is_custom();
+        return Err(if custom { bad_request("name must be provided") } else { say::method_not_allowed() });
     }
     match call.target.subresource.as_str() {
         "" => Ok(()),
@@ -179,14 +179,32 @@ pub(super) fn check_subresource(call: &Call<'_>) -> Result<(), Refused> {
     }
 }
 
+/// The name and namespace that a written object states against those of its path.
+pub(super) fn check_place(call: &Call<'_>, object: &Value) -> Result<(), Refused> {
+    let (name, in_path) = (meta(object, "name"), &call.target.name);
+    if !name.is_empty() && name != in_path {
+        return Err(bad_request(&format!(
+            "the name of the object ({name}) does not match the name on the URL ({in_path})"
+        )));
+    }
+    let namespace = meta(object, "namespace");
+    if !namespace.is_empty() && namespace != call.target.namespace {
+        return Err(bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    Ok(())
+}
+
 fn storage_precondition(call: &Call<'_>, uid: &str, current: &Value) -> String {
     let resource = call.resource();
-    let group = if resource.group.is_empty() { String::new() } else { format!("{}/", resource.group) };
+    let group = if resource.is_custom() { format!("{}/", resource.group) } else { String::new() };
+    // Nodes are still stored under their first name.
+    let plural = if resource.is_node() { "minions" } else { &resource.plural };
     let place = if call.target.namespace.is_empty() { String::new() } else { format!("{}/", call.target.namespace) };
     format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{place}{}, ResourceVersion: 0, \
+        "StorageError: invalid object, Code: 4, Key: /registry/{group}{plural}/{place}{}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-        resource.plural,
         call.target.name,
         meta(current, "uid"),
     )

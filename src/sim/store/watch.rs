@@ -6,7 +6,7 @@ use super::log::Entry;
 use super::objects::{Key, set_meta};
 use super::selectors::Selector;
 use super::status_error::{self as say, Refused};
-use super::{ADMIN, Store, StoreReply};
+use super::{ADMIN, Store, StoreReply, options};
 use crate::core::wire::{Method, Request};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -95,8 +95,7 @@ fn is_true(value: &str) -> bool {
 }
 
 impl Store {
-    /// True if this request asks for a stream: `open_watch` answers it, `handle` does not.
-    pub fn is_watch(request: &Request) -> bool {
+    pub(super) fn asks_to_watch(request: &Request) -> bool {
         let asks = request.query.iter().any(|(key, value)| key == "watch" && is_true(value));
         asks && matches!(request.method, Method::Get | Method::Head)
     }
@@ -114,16 +113,14 @@ impl Store {
 
     fn open(&mut self, user: &str, request: &Request) -> Result<Watch, Refused> {
         let call = self.admit(user, request)?;
+        options::check_watch(&call)?;
         let asked = parse_version(call.query("resourceVersion"))?;
         let labels = call.query("labelSelector").unwrap_or("");
-        let mut fields = call.query("fieldSelector").unwrap_or("").to_owned();
-        if !call.target.name.is_empty() {
-            fields = format!("metadata.name={}", call.target.name);
-        }
+        let fields = call.query("fieldSelector").unwrap_or("");
         let query = WatchQuery {
             resource: call.resource().qualified(),
             namespace: (!call.target.namespace.is_empty()).then(|| call.target.namespace.clone()),
-            selector: Selector::parse(call.resource(), labels, &fields)?,
+            selector: Selector::parse(call.resource(), labels, fields)?,
         };
         let send_initial = call.query("sendInitialEvents") == Some("true");
         let from_now = matches!(asked, None | Some(0));

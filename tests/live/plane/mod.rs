@@ -90,6 +90,12 @@ impl ControlPlane {
         Ok(path)
     }
 
+    /// A client that retries nothing by itself, for the user of this kubeconfig. To be called within a runtime.
+    pub async fn client(&self, kubeconfig: &Path) -> Result<kube::Client, Fault> {
+        let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig)?;
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await?;
+        Ok(cocoon_operator::shell::client::connect(config)?)
+    }
     /// The administrator's kubeconfig.
     pub fn admin(&self) -> PathBuf {
         self.folder.join("admin.kubeconfig")

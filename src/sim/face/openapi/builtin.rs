@@ -41,6 +41,13 @@ pub(super) fn add(to: &mut SchemaGenerator, group: &str, kind: &str) -> Option<S
     Some(add(to))
 }
 
+/// The name of a built-in kind's schema, with all schemas that it refers to.
+pub(in crate::sim) fn of_kind(group: &str, kind: &str) -> Option<(String, Map<String, Value>)> {
+    let mut generator = generator();
+    let name = add(&mut generator, group, kind)?;
+    Some((name, schemas(&mut generator)))
+}
+
 /// Adds the schema of an object's metadata.
 pub(super) fn add_metadata(to: &mut SchemaGenerator) -> String {
     put::<meta::v1::ObjectMeta>(to)

@@ -4,6 +4,8 @@
 mod builtin;
 mod v3;
 
+pub(in crate::sim) use builtin::of_kind as builtin_schemas;
+
 use super::Page;
 use super::page::mark;
 use crate::sim::store::{Resource, StoreReply};

@@ -52,7 +52,11 @@ fn field_error(error: ValidationError, object: &Value) -> FieldError {
         None => {
             let pointer = format!("/{}", error.field_path.replace(['.', '['], "/").replace(']', ""));
             let shown = match object.pointer(&pointer) {
-                Some(Value::Object(_)) | None => "\"object\"".to_owned(),
+                // The value of an object is not shown.
+                Some(Value::Object(_)) | None => {
+                    let message = format!("Invalid value: {message}");
+                    return FieldError::new(FieldErrorKind::Invalid, field, message);
+                }
                 Some(Value::Array(_)) => "\"array\"".to_owned(),
                 Some(Value::String(_)) => Value::from(text(object, &pointer)).to_string(),
                 Some(other) => other.to_string(),

@@ -8,4 +8,6 @@ pub mod rules;
 
 pub(super) use cel::rules_broken;
 pub(super) use mutate::admit_create;
-pub(super) use names::{finalizer_warnings, label_errors, metadata_errors};
+pub(super) use names::{
+    finalizer_warnings, key_details, label_errors, metadata_errors, subdomain_errors, value_details,
+};

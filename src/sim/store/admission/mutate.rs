@@ -14,7 +14,8 @@ pub(in super::super) fn admit_create(store: &Store, call: &Call<'_>, object: &mu
     namespace(store, call, object)?;
     if call.resource().is_pod() {
         if store.settings().admission_adds.is_object() {
-            strategic::merge(object, &store.settings().admission_adds);
+            // What a setting adds names its entries.
+            strategic::merge(object, &store.settings().admission_adds).ok();
         }
         service_account(store, call, object)?;
         priority(store, call, object)?;

@@ -49,6 +49,8 @@ impl Walk<'_> {
             return;
         }
         if !self.has_type(schema, value, place) {
+            self.enumeration(schema, value, place);
+            self.format(schema, value, place);
             return;
         }
         // What has not changed was accepted once (ratcheting); list types and required fields are not forgiven.
@@ -70,6 +72,9 @@ impl Walk<'_> {
                 || self.wrong_type("integer,string", value, place);
         }
         let Some(wanted) = schema.get("type").and_then(Value::as_str) else { return true };
+        // Of a fraction the format is said, not the type.
+        let format = schema.get("format").and_then(Value::as_str);
+        let wanted_of_number = format.filter(|_| value.is_f64() && wanted == "integer").unwrap_or(wanted);
         let fits = match wanted {
             "string" => value.is_string(),
             "boolean" => value.is_boolean(),
@@ -79,14 +84,14 @@ impl Walk<'_> {
             "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
             _ => true,
         };
-        fits || self.wrong_type(wanted, value, place)
+        fits || self.wrong_type(wanted_of_number, value, place)
     }
 
     fn wrong_type(&mut self, wanted: &str, value: &Value, place: &Place) -> bool {
         let is = match value {
             Value::Null => "null",
             Value::Bool(_) => "boolean",
-            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(number) if number.is_f64() => "float64",
             Value::Number(_) => "integer",
             Value::String(_) => "string",
             Value::Array(_) => "array",
@@ -98,6 +103,18 @@ impl Walk<'_> {
     }
 
     fn constraints(&mut self, schema: &Value, value: &Value, place: &Place) {
+        self.enumeration(schema, value, place);
+        self.format(schema, value, place);
+        match value {
+            Value::String(text) => self.text(schema, text, place),
+            Value::Number(_) => self.number(schema, value, place),
+            Value::Array(list) => self.length(schema, list.len(), place),
+            Value::Object(map) => self.size(schema, map.len(), place),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn enumeration(&mut self, schema: &Value, value: &Value, place: &Place) {
         if let Some(all) = schema.get("enum").and_then(Value::as_array)
             && !all.contains(value)
         {
@@ -105,12 +122,18 @@ impl Walk<'_> {
             let message = format!("Unsupported value: {value}: supported values: {}", shown.join(", "));
             self.push(FieldErrorKind::NotSupported, place, message);
         }
-        match value {
-            Value::String(text) => self.text(schema, text, place),
-            Value::Number(_) => self.number(schema, value, place),
-            Value::Array(list) => self.length(schema, list.len(), place),
-            Value::Object(map) => self.size(schema, map.len(), place),
-            Value::Null | Value::Bool(_) => {}
+    }
+
+    /// Whether a number is one of its format. The refusal names no field but in its text.
+    fn format(&mut self, schema: &Value, value: &Value, place: &Place) {
+        let format = schema.get("format").and_then(Value::as_str);
+        let Some(number) = value.as_f64().filter(|_| format == Some("int32")) else { return };
+        if number.fract() != 0.0 || number < f64::from(i32::MIN) || number > f64::from(i32::MAX) {
+            let kind = schema.get("type").and_then(Value::as_str).unwrap_or("integer");
+            let body = if place.body.is_empty() { &place.field } else { &place.body };
+            let message =
+                format!("Invalid value: \"\": Checked value must be of type {kind} with format int32 in {body}");
+            self.errors.push(FieldError::new(FieldErrorKind::Invalid, "<nil>", message));
         }
     }
 
@@ -151,10 +174,6 @@ impl Walk<'_> {
         {
             let word = if exclusive("exclusiveMinimum") { "greater than" } else { "greater than or equal to" };
             self.invalid(place, value, &format!("should be {word} {least}"));
-        }
-        let format = schema.get("format").and_then(Value::as_str);
-        if format == Some("int32") && value.as_i64().is_none_or(|number| i32::try_from(number).is_err()) {
-            self.invalid(place, value, "must be of type int32: \"number\"");
         }
     }
 
