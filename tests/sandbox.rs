@@ -460,3 +460,15 @@ fn a_dump_of_a_namespace_has_nothing_of_another() {
     sandbox.terminate();
     assert_eq!(sandbox.end().code, Some(0));
 }
+
+#[test]
+fn a_set_without_a_phase_is_told_with_what_troubles_it() {
+    let spec = "spec: {suspend: true, agent: {image: registry.example/agent:1}}\n";
+    let head = "apiVersion: cocoonset.cocoonstack.io/v1\nkind: CocoonSet\nmetadata: {name: kept}\n";
+    let kept = file("kept.yaml", &format!("{head}{spec}"));
+    let left = ended(&["-f", &kept, "--timeout", "3s", "--until", "cocoonset/kept=Running"]);
+    assert_eq!(left.code, Some(1));
+    let lines = |part: &str| left.err.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(lines("default/kept  Unsupported: spec.suspend is true"), 1, "{}", left.err);
+    assert_eq!(lines("Running: it has no phase yet, it is Unsupported: spec.suspend is true"), 1, "{}", left.err);
+}
