@@ -101,7 +101,10 @@ impl Keyring {
         let host = base.host();
         // What a mount makes where its file is missing: nothing is in it, and hardly anybody means that.
         if let Some(file) = self.files.iter().find(|file| file.is_dir()) {
-            return Some(format!("credentials of registry {host}: {}: is a directory, and passed over", file.display()));
+            return Some(format!(
+                "credentials of registry {host}: {}: is a directory, and passed over",
+                file.display()
+            ));
         }
         match self.lookup(host, &base.repository("vk").unwrap_or_default()) {
             Err(why) => Some(format!("credentials of registry {host}: {why}")),
