@@ -420,3 +420,55 @@ fn a_dump_comes_up_with_the_pods_it_has() {
     assert_eq!(left.code, Some(0), "{}", left.err);
     assert!(left.err.contains("pod team-a/demo-0  Ready") && !left.err.contains("ERROR"), "{}", left.err);
 }
+
+/// The limit is on every file of the process: its signal must not end an operator that can do without the recording.
+#[test]
+fn a_recording_that_may_not_grow_is_lost_and_nothing_else() {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("recording-of-a-limit");
+    // Not there, the first time.
+    std::fs::remove_dir_all(&dir).ok();
+    let listen = ["--listen", "127.0.0.1:0", "--metrics-bind-address=0", "--health-probe-bind-address=0"];
+    let mut command = Command::new("sh");
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(["-c", "ulimit -f 4; exec \"$0\" \"$@\""]);
+    command.arg(env!("CARGO_BIN_EXE_cocoon-operator")).arg("sandbox").args(listen).arg("--record").arg(&dir);
+    command.args(["--speed", "50", "-f", "examples/demo.yaml", "--until", "cocoonset/demo=Running"]);
+    let output = command.output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{:?}\n{said}", output.status);
+    assert!(said.contains("passes are not recorded for now"), "{said}");
+}
+
+#[test]
+fn a_dump_of_a_namespace_has_nothing_of_another() {
+    let set = |namespace: &str, name: &str| {
+        format!(
+            "apiVersion: cocoonset.cocoonstack.io/v1\nkind: CocoonSet\nmetadata: {{name: {name}, namespace: {namespace}}}\n\
+             spec: {{agent: {{image: registry.example/agent:1}}}}\n---\n"
+        )
+    };
+    let sets = file("two-places.yaml", &(set("east", "one") + &set("east", "two") + &set("west", "three")));
+    let sandbox = Process::sandbox(&["-f", &sets, "--no-operator"]);
+    let server = format!("http://{}", sandbox.port("Kubernetes API"));
+    let dump = |args: &[&str]| {
+        let left = Process::start(&[&["dump", "-s", &server, "--all"], args].concat(), &[]).end();
+        assert_eq!(left.code, Some(0), "{}", left.err);
+        ["\"one\"", "\"two\"", "\"three\"", "\"west\""].map(|word| left.out.contains(word))
+    };
+    assert_eq!(dump(&["-n", "east"]), [true, true, false, false]);
+    assert_eq!(dump(&["-n", "south"]), [false; 4]);
+    assert_eq!(dump(&[]), [true; 4]);
+    sandbox.terminate();
+    assert_eq!(sandbox.end().code, Some(0));
+}
+
+#[test]
+fn a_set_without_a_phase_is_told_with_what_troubles_it() {
+    let spec = "spec: {suspend: true, agent: {image: registry.example/agent:1}}\n";
+    let head = "apiVersion: cocoonset.cocoonstack.io/v1\nkind: CocoonSet\nmetadata: {name: kept}\n";
+    let kept = file("kept.yaml", &format!("{head}{spec}"));
+    let left = ended(&["-f", &kept, "--timeout", "3s", "--until", "cocoonset/kept=Running"]);
+    assert_eq!(left.code, Some(1));
+    let lines = |part: &str| left.err.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(lines("default/kept  Unsupported: spec.suspend is true"), 1, "{}", left.err);
+    assert_eq!(lines("Running: it has no phase yet, it is Unsupported: spec.suspend is true"), 1, "{}", left.err);
+}

@@ -1,6 +1,7 @@
 //! Recordings of `run --record`: read line by line, told, and decided again.
 
 use super::{Failure, Report, UNMET, note};
+use crate::core::contract::keys::{HIBERNATION_KIND, SET_KIND};
 use crate::core::control::mirror::Held;
 use crate::core::control::wake::Key;
 use crate::core::recording::{Line, Replayed, Shelf, VERSION, replay};
@@ -109,7 +110,11 @@ fn parse(text: &[u8]) -> Result<Line, String> {
     if version > VERSION {
         return Err(format!("version {version} is of a later operator: this one reads up to {VERSION}"));
     }
-    serde_json::from_slice(text).map_err(|error| error.to_string())
+    let line: Line = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    if ![SET_KIND, HIBERNATION_KIND].contains(&line.kind.as_str()) {
+        return Err(format!("kind {:?} is none of this operator's ({SET_KIND}, {HIBERNATION_KIND})", line.kind));
+    }
+    Ok(line)
 }
 
 /// What was asked of a recording.

@@ -74,6 +74,10 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
                 recordings = true;
                 recorded::each_of(file, text.as_deref(), &mut |pass| telling.pass(&pass))?;
             }
+            Source::Scenario(_) if args.object.is_some() => {
+                let expected = "--object picks among recorded passes; expected a recording with it";
+                return Err(Failure::Usage(format!("{file}: is a scenario, and {expected}")));
+            }
             Source::Scenario(text) => play(args, file, text.as_deref(), &mut report)?,
         }
     }

@@ -129,12 +129,17 @@ async fn reachable(client: &kube::Client, clock: &Clock, url: &str, deadline: Du
     }
 }
 
-/// Ends on SIGTERM, as a node says it, and on Ctrl-C, as a person does. A second one is not waited for.
+/// What a write beyond the limit of a file's size raises (`SIGXFSZ`).
+const FILE_TOO_LARGE: i32 = 25;
+
+/// Ends on SIGTERM, as a node says it, and on Ctrl-C, as a person does. A second one is not waited for. A file that may
+/// not grow ends nothing: once somebody listens to that signal, the write fails instead, which whoever writes tells.
 pub(super) fn on_signal() -> Result<crate::shell::Shutdown, StartupError> {
     let refuse = |error: std::io::Error| StartupError::Environment { what: "signals", why: error.to_string() };
     let (stopper, wanted) = shutdown();
     let mut terminate = signal(SignalKind::terminate()).map_err(refuse)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(refuse)?;
+    drop(signal(SignalKind::from_raw(FILE_TOO_LARGE)).map_err(refuse)?);
     tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}

@@ -7,7 +7,7 @@ use crate::core::action::{Attempt, Change, MetaPatch, Subject, Wait, Want};
 use crate::core::api::condition;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::decision::{Decision, Entry, Finding};
-use crate::core::oddity::excerpt;
+use crate::core::oddity::{Oddity, excerpt};
 use crate::core::outcome::Outcome;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -95,12 +95,32 @@ fn object(out: &mut String, one: &Explained, now: Timestamp, paint: Paint) {
     for trouble in one.decision.troubles.iter().filter(|trouble| !trouble.error) {
         line(out, 2, &format!("people should know: {}: {}", trouble.reason, short(&trouble.message)));
     }
+    let unsaid = unsaid(one);
+    for oddity in &unsaid {
+        line(out, 2, &format!("people should know: {}: {}", oddity.reason, short(&placed(oddity))));
+    }
     match &one.error {
         Some((reason, message)) => {
             line(out, 2, &paint.alarm(&format!("needs a person: {reason}: {}", short(message))));
         }
-        None => line(out, 2, "needs nobody"),
+        None if one.decision.troubles.is_empty() && unsaid.is_empty() => line(out, 2, "needs nobody"),
+        None => {}
     }
+}
+
+/// What does not read as it should and no rule came to speak of.
+fn unsaid(one: &Explained) -> Vec<&Oddity> {
+    let said = |oddity: &&Oddity| {
+        let troubles = &one.decision.troubles;
+        !troubles.iter().any(|trouble| trouble.reason == oddity.reason && trouble.message == placed(oddity))
+    };
+    let oddities = one.seen.as_ref().map(|seen| seen.oddities.as_slice()).unwrap_or_default();
+    oddities.iter().filter(said).collect()
+}
+
+/// An oddity as its rule says it.
+fn placed(oddity: &Oddity) -> String {
+    format!("{}: {}", oddity.field, oddity.message)
 }
 
 /// What is wrong, if something is: what needs a person, what people should know, why nothing more is done, or what the
@@ -115,6 +135,9 @@ fn headline(one: &Explained) -> Option<String> {
     }
     if let Some(trouble) = one.decision.troubles.first() {
         return Some(both(&trouble.reason, &trouble.message));
+    }
+    if let Some(oddity) = unsaid(one).first() {
+        return Some(both(oddity.reason, &placed(oddity)));
     }
     let stops = |want: &Want| *want == Want::Wait(Wait::Stop);
     let stop = one.decision.actions.iter().find(|action| stops(&action.want));

@@ -1,5 +1,6 @@
 //! The closed list of claims, and how their words are read.
 
+use crate::core::api::words::SetPhase;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -140,6 +141,11 @@ impl Claim {
         for (blank, arg) in form.words().split(' ').filter(|word| is_blank(word)).zip(&args) {
             if blank == "NUMBER" && arg.parse::<usize>().is_err() {
                 return Err(format!("claim \"{text}\": \"{arg}\" is no number (`{}`)", form.words()));
+            }
+            // One that the set can never have would fail for another reason than it says.
+            if blank == "PHASE" && !SetPhase::ALL.iter().any(|phase| phase.as_str() == arg) {
+                let known: Vec<&str> = SetPhase::ALL.iter().map(SetPhase::as_str).collect();
+                return Err(format!("claim \"{text}\": \"{arg}\" is no phase; expected one of {}", known.join(", ")));
             }
         }
         Ok(Self { of, form, args, text: text.to_owned() })

@@ -33,14 +33,22 @@ impl Base {
         let is_host = first.contains(['.', ':']) || first == "localhost";
         let (host, path) = if is_host { (first, rest) } else { (DEFAULT_HOST, text) };
         let authority: http::uri::Authority = host.parse().map_err(|_| refuse("its host does not read"))?;
-        if host.contains('@') || authority.host().is_empty() || host.ends_with(':') {
+        if host.contains('@') || !is_host_name(authority.host()) {
             return Err(refuse("its host does not read"));
+        }
+        let port = host.strip_prefix(authority.host()).unwrap_or_default();
+        if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
+            return Err(refuse("its port is no number from 1 to 65535"));
         }
         if !path.chars().all(is_of_repository) {
             return Err(refuse("its path may have only a-z, 0-9 and _ - . / (no tag, no digest)"));
         }
         if path.split('/').any(|part| part.is_empty() && !path.is_empty()) {
             return Err(refuse("its path has an empty part"));
+        }
+        let is_end = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
+        if path.split('/').any(|part| !is_end(part.chars().next()) || !is_end(part.chars().next_back())) {
+            return Err(refuse("a part of its path does not begin and end with a-z or 0-9"));
         }
         if path.len() + 2 > MAX_REPOSITORY {
             return Err(refuse("its path is too long"));
@@ -121,6 +129,24 @@ fn is_of_repository(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || "_-./".contains(c)
 }
 
+/// A name of DNS, with the underscores that some have, or an address.
+fn is_host_name(host: &str) -> bool {
+    if let Some(inside) = host.strip_prefix('[') {
+        return inside.strip_suffix(']').is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok());
+    }
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    host.len() <= 253 && host.strip_suffix('.').unwrap_or(host).split('.').all(is_label)
+}
+
+fn is_port(text: &str) -> bool {
+    text.bytes().all(|digit| digit.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
 fn without_brackets(host: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
@@ -168,8 +194,20 @@ mod tests {
     #[case("r.example//p")]
     #[case("user@r.example/p")]
     #[case("r.example:/p")]
+    #[case("a:99999")]
+    #[case("a:b")]
+    #[case("a:0/p")]
+    #[case("a:+5")]
+    #[case("a/..")]
+    #[case("r.example/./p")]
+    #[case("-a")]
+    #[case("-a.example/p")]
+    #[case("r..example/p")]
+    #[case("[::x]:5000")]
     fn a_bad_base_is_refused_at_the_start(#[case] base: &str) {
-        assert_eq!(Base::parse(base, None).expect_err("refused").code(), 2);
+        let refused = Base::parse(base, None).expect_err("refused");
+        assert_eq!(refused.code(), 2);
+        assert!(refused.to_string().ends_with("expected HOST[:PORT][/PATH]"), "{refused}");
     }
 
     #[test]

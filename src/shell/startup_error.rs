@@ -21,7 +21,7 @@ pub enum StartupError {
         why: &'static str,
     },
     /// An address does not read.
-    #[error("{flag} {text:?}: expected HOST:PORT, :PORT, or 0 for none")]
+    #[error("{flag} {text:?}: expected HOST:PORT or :PORT with a PORT up to 65535, or 0 for none")]
     Address {
         /// Which.
         flag: &'static str,
@@ -29,7 +29,7 @@ pub enum StartupError {
         text: String,
     },
     /// An address that has to be one does not read.
-    #[error("{flag} {text:?}: expected HOST:PORT or :PORT")]
+    #[error("{flag} {text:?}: expected HOST:PORT or :PORT with a PORT up to 65535")]
     Listener {
         /// Which.
         flag: &'static str,

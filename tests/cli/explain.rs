@@ -339,3 +339,23 @@ fn facts_about_one_set_are_not_taken_for_facts_about_another() {
     let probes: Vec<bool> = all.iter().map(|one| actions(one).contains(&"ProbeSnapshot")).collect();
     assert_eq!(probes, [false, true, true]);
 }
+
+#[test]
+fn a_spec_that_does_not_read_is_told_first_and_needs_somebody() {
+    for (spec, told) in [
+        (json!(5), "spec: "),
+        (json!({ "agent": { "image": "registry.example/agent:1", "replicas": "abc" } }), "spec.agent.replicas"),
+    ] {
+        for deleting in [false, true] {
+            let mut odd = set("a", "x");
+            odd["spec"] = spec.clone();
+            if deleting {
+                odd["metadata"]["deletionTimestamp"] = json!("2026-08-03T12:00:00Z");
+            }
+            let ran = run(&["explain", "-f", "-"], odd.to_string().as_bytes());
+            let first = ran.out.lines().next().unwrap_or_default();
+            assert!(first.starts_with("CocoonSet a/x: InvalidSpec: ") && first.contains(told), "{}", ran.out);
+            assert!(!ran.out.contains("needs nobody"), "{}", ran.out);
+        }
+    }
+}

@@ -48,6 +48,11 @@ fn a_claim_that_does_not_hold_leaves_with_one() {
 #[test]
 fn what_cannot_be_played_leaves_with_two_and_a_reason() {
     let alone = copy("alone.yaml", |text| text, |_| None);
+    let phase = copy("phase.yaml", |text| text.replace("then:", "then:\n  - phase is Foo"), |_| None);
+    let line = std::fs::read_to_string("tests/golden/recordings/incident-b.jsonl").expect("readable");
+    let unknown = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("unknown-kind.jsonl");
+    std::fs::write(&unknown, line.replacen("\"kind\":\"CocoonSet\"", "\"kind\":\"Foo\"", 1)).expect("written");
+    let unknown = unknown.display().to_string();
     let odd = copy("odd.yaml", |text| text.replace("story:", "tale:"), |_| None);
     for (args, expected) in [
         (&["replay"][..], "FILE"),
@@ -56,6 +61,10 @@ fn what_cannot_be_played_leaves_with_two_and_a_reason() {
         (&["replay", "--check", &alone], "no transcript is recorded; expected one in "),
         (&["replay", &odd], "unknown field `tale`"),
         (&["replay", "--schema", "--check"], "--schema"),
+        (&["replay", "--object", "a/b", STORY], "is a scenario, and --object picks among recorded passes"),
+        (&["replay", &phase], "\"Foo\" is no phase; expected one of Pending, "),
+        (&["replay", &unknown], "unknown-kind.jsonl:1: kind \"Foo\" is none of this operator's"),
+        (&["sandbox", "--listen", "127.0.0.1:99999"], "up to 65535"),
     ] {
         let ran = run(args, b"");
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);

@@ -17,6 +17,8 @@ fn wrong_usage_leaves_with_two_and_nothing_on_stdout() {
         &["rules", "a", "b"],
         &["rules", "--markdown", "-o", "json"],
         &["crds", "more"],
+        &["dump", "-s", "ftp://x", "--all"],
+        &["dump", "-s", "http://127.0.0.1:1", "-n", "a/b", "cocoonset/demo"],
     ] {
         let ran = run(args, b"");
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);

@@ -39,7 +39,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn args(url: &str, object: Option<&str>) -> dump::Args {
     dump::Args {
         object: object.map(str::to_owned),
-        namespace: "ns".to_owned(),
+        namespace: object.map(|_| "ns".to_owned()),
         all: object.is_none(),
         server: Some(url.to_owned()),
         kubeconfig: None,

@@ -35,10 +35,10 @@ pub struct Args {
     /// cocoonset/NAME or cocoonhibernation/NAME
     #[arg(value_name = "KIND/NAME", required_unless_present = "all", conflicts_with = "all")]
     pub object: Option<String>,
-    /// Namespace of the object
-    #[arg(short = 'n', long, value_name = "NAMESPACE", default_value = "default")]
-    pub namespace: String,
-    /// Every object
+    /// Namespace of the object; with --all, the one namespace whose objects are wanted [default: default, with --all every one]
+    #[arg(short = 'n', long, value_name = "NAMESPACE", value_parser = namespace)]
+    pub namespace: Option<String>,
+    /// Every object, of every namespace or of the one that -n names
     #[arg(long)]
     pub all: bool,
     /// Address of the API server, e.g. http://127.0.0.1:8001 for the sandbox, whatever KUBECONFIG says; without it as kubectl finds it
@@ -59,6 +59,7 @@ pub struct Args {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wanted {
     All,
+    Within(String),
     One(Kind, Key),
 }
 
@@ -71,7 +72,9 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
 }
 
 fn wanted(args: &Args) -> Result<Wanted, Failure> {
-    let Some(text) = &args.object else { return Ok(Wanted::All) };
+    let Some(text) = &args.object else {
+        return Ok(args.namespace.clone().map_or(Wanted::All, Wanted::Within));
+    };
     let expected = || Failure::Usage(format!("{text}: expected cocoonset/NAME or cocoonhibernation/NAME"));
     let (kind, name) = text.split_once('/').ok_or_else(expected)?;
     let kind = match kind.to_ascii_lowercase().split('.').next().unwrap_or_default() {
@@ -79,10 +82,18 @@ fn wanted(args: &Args) -> Result<Wanted, Failure> {
         "cocoonhibernation" | "cocoonhibernations" => Kind::CocoonHibernations,
         _ => return Err(expected()),
     };
-    if name.is_empty() || name.contains('/') || args.namespace.is_empty() {
+    if name.is_empty() || name.contains('/') {
         return Err(expected());
     }
-    Ok(Wanted::One(kind, Key::new(&args.namespace, name)))
+    Ok(Wanted::One(kind, Key::new(args.namespace.as_deref().unwrap_or("default"), name)))
+}
+
+fn namespace(text: &str) -> Result<String, String> {
+    let is_name = (1..=63).contains(&text.len())
+        && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+        && !text.starts_with('-')
+        && !text.ends_with('-');
+    if is_name { Ok(text.to_owned()) } else { Err("expected the name of one namespace".to_owned()) }
 }
 
 async fn dump(args: &Args, wanted: &Wanted) -> Result<Report, Failure> {
@@ -118,7 +129,8 @@ async fn dump(args: &Args, wanted: &Wanted) -> Result<Report, Failure> {
 
 fn address(flag: &str, url: &str) -> Result<http::Uri, Failure> {
     let parsed = url.trim().trim_end_matches('/').parse::<http::Uri>().ok();
-    let whole = parsed.filter(|uri| uri.scheme().is_some() && uri.authority().is_some());
+    let spoken = |uri: &http::Uri| matches!(uri.scheme_str(), Some("http" | "https"));
+    let whole = parsed.filter(|uri| spoken(uri) && uri.authority().is_some());
     whole.ok_or_else(|| Failure::Usage(format!("{flag} {url}: expected an address such as http://127.0.0.1:8082")))
 }
 
@@ -132,6 +144,7 @@ struct Stream {
 async fn read(cluster: &Cluster, wanted: &Wanted, registry: Option<&Registry>) -> Result<Stream, Failure> {
     let reach = match wanted {
         Wanted::All => Reach::Everywhere,
+        Wanted::Within(namespace) => Reach::AtLeast(namespace.clone()),
         Wanted::One(_, key) => Reach::AtLeast(key.namespace.clone()),
     };
     let mut view = View::new();
@@ -148,7 +161,14 @@ async fn read(cluster: &Cluster, wanted: &Wanted, registry: Option<&Registry>) -
     let observed: Vec<Observed> = keys.iter().filter_map(|key| view.observe(key, clocks)).collect();
     let held = match wanted {
         Wanted::All => None,
-        Wanted::One(kind, key) => Some(around(&view, &observed, *kind, key)),
+        Wanted::Within(namespace) => {
+            let own = [Kind::CocoonSets, Kind::CocoonHibernations].into_iter().flat_map(|kind| {
+                let all = read.get(&kind).into_iter().flatten().map(Key::of);
+                all.filter(|key| key.namespace == *namespace).map(move |key| (kind, key))
+            });
+            Some(around(&view, &observed, own))
+        }
+        Wanted::One(kind, key) => Some(around(&view, &observed, [(*kind, key.clone())])),
     };
     let mut observation = Map::new();
     observation.insert("apiVersion".to_owned(), json!(super::observation::API_VERSION));
@@ -175,6 +195,9 @@ async fn read(cluster: &Cluster, wanted: &Wanted, registry: Option<&Registry>) -
 fn subjects(view: &View, wanted: &Wanted, read: &BTreeMap<Kind, Vec<Value>>) -> Result<Vec<Key>, Failure> {
     let (kind, key) = match wanted {
         Wanted::All => return Ok(view.keys().cloned().collect()),
+        Wanted::Within(namespace) => {
+            return Ok(view.keys().filter(|key| key.namespace == *namespace).cloned().collect());
+        }
         Wanted::One(kind, key) => (kind, key),
     };
     let objects = read.get(kind).into_iter().flatten();
@@ -199,10 +222,13 @@ fn subjects(view: &View, wanted: &Wanted, read: &BTreeMap<Kind, Vec<Value>>) -> 
     Ok(owner.cloned().collect())
 }
 
-/// Everything that a decision about one object depends on.
-fn around(view: &View, observed: &[Observed], kind: Kind, key: &Key) -> Vec<Held> {
+/// Everything that decisions about these objects depend on.
+fn around(view: &View, observed: &[Observed], of: impl IntoIterator<Item = (Kind, Key)>) -> Vec<Held> {
     let mut held: BTreeMap<(Kind, Key), Held> = BTreeMap::new();
-    let own = view.held(kind, key).into_iter().chain(view.held(Kind::Namespaces, &Key::new("", &key.namespace)));
+    let own = of.into_iter().flat_map(|(kind, key)| {
+        let namespace = view.held(Kind::Namespaces, &Key::new("", &key.namespace));
+        view.held(kind, &key).into_iter().chain(namespace)
+    });
     let behind = observed.iter().flat_map(|seen| view.behind(seen).into_iter().chain(view.behind_rivals(seen)));
     for one in own.chain(behind) {
         held.insert((one.0, one.1.clone()), one);

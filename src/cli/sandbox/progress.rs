@@ -95,7 +95,11 @@ pub(super) fn set_state(set: &Value) -> (String, Mood) {
     let status = SetStatus::read(set.get("status").unwrap_or(&Value::Null));
     let (phase, mood) = match &status.phase {
         _ if is_leaving(set) => ("Terminating".to_owned(), Mood::Under),
-        None => return ("new".to_owned(), Mood::Under),
+        // Left alone, or with a spec of which nothing can be made: it is not on its way to a phase.
+        None => match degraded(set) {
+            Some(said) => return (excerpt(&said, LONGEST), Mood::Ill),
+            None => return ("new".to_owned(), Mood::Under),
+        },
         Some(phase) => match phase.as_str() {
             "Running" | "Suspended" => (phase.to_string(), Mood::Well),
             "Failed" => (phase.to_string(), Mood::Ill),

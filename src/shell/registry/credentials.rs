@@ -99,6 +99,13 @@ impl Keyring {
     /// are named. Neither keeps the operator from starting: the file may be mended while it runs.
     pub fn notice(&self, base: &Base) -> Option<String> {
         let host = base.host();
+        // What a mount makes where its file is missing: nothing is in it, and hardly anybody means that.
+        if let Some(file) = self.files.iter().find(|file| file.is_dir()) {
+            return Some(format!(
+                "credentials of registry {host}: {}: is a directory, and passed over",
+                file.display()
+            ));
+        }
         match self.lookup(host, &base.repository("vk").unwrap_or_default()) {
             Err(why) => Some(format!("credentials of registry {host}: {why}")),
             Ok(Credentials::Anonymous) if base.is_google() => Some(format!(
@@ -129,7 +136,11 @@ fn read(file: &Path) -> Result<Option<Value>, String> {
 }
 
 fn find(config: &Value, host: &str, repository: &str) -> Result<Credentials, String> {
-    let auths = config.get("auths").and_then(Value::as_object);
+    let auths = match config.get("auths") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(auths)) => Some(auths),
+        Some(_) => return Err("its auths are no mapping of registries".to_owned()),
+    };
     let helpers = config.get("credHelpers").and_then(Value::as_object);
     for wanted in keys(host, repository) {
         if helpers.is_some_and(|helpers| helpers.keys().any(|key| plain(key) == wanted)) {
@@ -223,6 +234,8 @@ mod tests {
     }
 
     #[rstest]
+    #[case(json!({"auths": 5}), "auths")]
+    #[case(json!({"auths": ["SECRET"]}), "auths")]
     #[case(json!({"credHelpers": {"r.example": "gcr"}}), "helper")]
     #[case(json!({"auths": {"r.example": {"identitytoken": "SECRET"}}}), "token")]
     #[case(json!({"auths": {"r.example": {"registrytoken": "SECRET"}}}), "token")]
@@ -232,6 +245,15 @@ mod tests {
     fn what_is_not_understood_is_said_and_kept_secret(#[case] config: Value, #[case] word: &str) {
         let why = find(&config, "r.example", "p/vk-a").expect_err("refused");
         assert!(why.contains(word) && !why.contains("SECRET"), "{why}");
+    }
+
+    #[test]
+    fn a_directory_in_place_of_the_file_is_told_at_the_start() {
+        let base = Base::parse("r.example/p", None).expect("a base");
+        let keyring = Keyring::of_file(env!("CARGO_MANIFEST_DIR"));
+        assert!(keyring.notice(&base).is_some_and(|told| told.contains("is a directory")));
+        assert_eq!(keyring.lookup("r.example", "p/vk"), Ok(Credentials::Anonymous));
+        assert_eq!(Keyring::of_file("no-such-file").notice(&base), None);
     }
 
     #[test]
