@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN := $(CARGO) run --quiet --bin cocoon-operator --
 DEMO ?= examples/demo.yaml
-PLANE := .cache/control-plane/bin
+PLANE := $(CURDIR)/.cache/control-plane/bin
 
 # `crds` prints one document after another, each begun by a line of three dashes; a file each, named GROUP_PLURAL.yaml.
 SPLIT := awk -v dir="$$out" '/^---$$/ { doc = ""; file = "" } { doc = doc $$0 "\n" } \

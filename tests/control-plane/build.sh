@@ -2,9 +2,11 @@
 # Builds the programs named (all, where none is) from the modules pinned here into the folder given first, unless the
 # folder has them from these very modules already.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
 out=${1:?usage: build.sh FOLDER [PROGRAM...]}
 shift
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")"
 programs=("$@")
 [ ${#programs[@]} -gt 0 ] || programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl)
 
@@ -24,8 +26,6 @@ minor=${release#v1.}
 minor=${minor%%.*}
 version="-X k8s.io/component-base/version.gitVersion=$release -X k8s.io/component-base/version.gitMajor=1 \
   -X k8s.io/component-base/version.gitMinor=$minor -X k8s.io/client-go/pkg/version.gitVersion=$release"
-mkdir -p "$out"
-out=$(cd "$out" && pwd)
 for program in "${missing[@]}"; do
   case $program in
     etcd) package=go.etcd.io/etcd/server/v3 ;;
