@@ -1,6 +1,7 @@
 //! Taking answers in: the observation after an attempt is the observation before it and what the world said.
 
 use super::absorb_live::{live_read, pod_is_gone, take_pod};
+use super::answers::is_known_gone;
 use super::observed::{Manifest, Observed, SetFacts, Snapshot};
 use crate::core::action::{ActionKind, Attempt, Change, Question};
 use crate::core::contract::keys;
@@ -73,8 +74,8 @@ fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
             seen.memory.scale_pruned &= seen.set.status.selector.is_empty();
         }
     }
-    // Of the status a 404 is no proof that the object is gone: that takes a live read.
-    if outcome.effect() == Effect::Gone && attempt.action != ActionKind::PatchStatus {
+    // One 404 is no proof that the object is gone: that takes a live read, of now or of before.
+    if outcome.effect() == Effect::Gone && is_known_gone(seen) {
         seen.live.object_gone = true;
     }
 }

@@ -100,7 +100,9 @@ fn live_pod(seen: &mut Observed, name: &str, outcome: &Outcome) {
 pub(super) fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
     let live = LivePod::of(object);
     let replaced = seen.pods.get(name).is_some_and(|known| known.uid.as_str() != live.uid);
-    if replaced {
+    let doubted = seen.memory.vanished.get(name).filter(|gone| !gone.confirmed);
+    // One name, one pod: whoever bears it now, what we looked for under another uid is gone.
+    if replaced || doubted.is_some_and(|gone| gone.uid != live.uid) {
         pod_is_gone(seen, name);
     }
     if let Fact::Known(pods) = &mut seen.live.pods {
@@ -117,9 +119,20 @@ pub(super) fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
         seen.strangers.remove(name);
         seen.memory.foreign.remove(name);
         seen.memory.vanished.remove(name);
-        seen.pods.insert(name.to_owned(), PodFacts::read(object));
+        let pod = PodFacts::read(object);
+        if pod.deleting && pod.is_hidden() {
+            // No watch says when it is gone: it is looked for before its name is taken for free (decisions R26, R31).
+            let node_was_ready = node_is_ready(seen, pod.node.as_ref().map(|node| node.as_str()));
+            let sought = Vanished { confirmed: false, ..Vanished::of(&pod, node_was_ready) };
+            seen.memory.vanished.insert(name.to_owned(), sought);
+        }
+        seen.pods.insert(name.to_owned(), pod);
     } else {
         seen.pods.remove(name);
+        // Ours until it lost its owner: it is there, and somebody else's now (D-26).
+        if seen.memory.vanished.get(name).is_some_and(|gone| gone.uid == live.uid) {
+            seen.memory.vanished.remove(name);
+        }
         let looks = seen.memory.foreign.get(name).map_or(0, |foreign| foreign.looks);
         let owner = live.owner.clone().map(|(kind, name, _)| (kind, name));
         let foreign = Foreign { owner, deleting: live.deleting, looks: looks.saturating_add(1), last: seen.mono };
@@ -141,7 +154,9 @@ pub(super) fn pod_is_gone(seen: &mut Observed, name: &str) {
         let node_was_ready = node_is_ready(seen, known.node.as_ref().map(|node| node.as_str()));
         seen.memory.vanished.insert(name.to_owned(), Vanished::of(&known, node_was_ready));
     }
-    if is_ours_in_doubt(seen, name)
+    let deleted = seen.memory.deleted.get(name);
+    let by_us = deleted.is_some_and(|uid| seen.memory.vanished.get(name).is_some_and(|gone| gone.uid == *uid));
+    if (by_us || is_ours_in_doubt(seen, name))
         && let Some(vanished) = seen.memory.vanished.remove(name)
     {
         seen.memory.deleted.insert(name.to_owned(), vanished.uid);

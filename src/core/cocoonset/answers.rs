@@ -159,11 +159,14 @@ fn taken(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Ga
     moved(seen, want, attempt, record)
 }
 
-/// A 404 on the custom resource means that it is gone; on a pod it was taken in as an answer already.
+/// That the custom resource is gone takes a live read, not one 404 of a write; on a pod it was taken in as an answer
+/// already.
 fn gone(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Gate {
     match attempt.action {
-        ActionKind::PatchStatus if !is_known_gone(seen) => moved(seen, want, attempt, record),
         ActionKind::AddFinalizer | ActionKind::RemoveFinalizer | ActionKind::PatchObject | ActionKind::PatchStatus => {
+            if !is_known_gone(seen) {
+                return moved(seen, want, attempt, record);
+            }
             held(Finding::of(&OBJECT_GONE, "it is not found any more").stop())
         }
         ActionKind::CreatePod => refusal(seen, &AWAIT_EDIT, attempt, record, false),
@@ -177,7 +180,7 @@ fn gone(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Gat
 }
 
 /// A live read said that the object is gone.
-fn is_known_gone(seen: &Observed) -> bool {
+pub(super) fn is_known_gone(seen: &Observed) -> bool {
     let look = Attempt { action: ActionKind::ReadLive, target: Live::Object.short(), dry_run: false };
     seen.memory.record(&look).is_some_and(|record| record.class.effect() == Effect::Gone)
 }

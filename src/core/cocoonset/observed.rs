@@ -344,9 +344,9 @@ impl Observed {
             }
     }
     /// When to look again for the end of this pod: one that a live read had to show may have no label of ours, and then
-    /// no watch says when it is gone (D-66).
+    /// no watch says when it is gone (D-57, D-66, R26).
     pub fn look_after(&self, pod: &str) -> Option<Duration> {
-        self.live.pod.contains_key(pod).then_some(Duration::from_secs(5))
+        self.live.pod.contains_key(pod).then_some(Duration::from_secs(30))
     }
     /// The main agent's pod, if the name is taken by one of ours.
     pub fn main(&self) -> Option<&PodFacts> {

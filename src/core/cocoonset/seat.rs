@@ -206,7 +206,7 @@ fn foreign<'a>(seen: &Observed, seat: &Seat) -> Option<Step<'a>> {
     let known = seen.memory.foreign.get(&seat.pod)?;
     let leaving = known.deleting || is_predecessors(seen, known.owner.as_ref());
     let pause = if leaving {
-        Duration::from_secs(5)
+        FOREIGN_FIRST
     } else {
         FOREIGN_FIRST.saturating_mul(1 << known.looks.saturating_sub(1).min(8)).min(FOREIGN_MOST)
     };

@@ -135,7 +135,11 @@ impl View {
             for (name, kept) in &seen.memory.vanished {
                 vanished.insert(name.clone(), kept.clone());
             }
-            vanished.retain(|name, gone| seen.pods.get(name).is_none_or(|pod| pod.uid.as_str() == gone.uid));
+            vanished.retain(|name, gone| {
+                // Found under its uid without our owner reference, it is a stranger's, and looked at as such.
+                let disowned = seen.strangers.get(name).is_some_and(|stranger| stranger.uid == gone.uid);
+                !disowned && seen.pods.get(name).is_none_or(|pod| pod.uid.as_str() == gone.uid)
+            });
         } else if !seen.memory.vanished.is_empty() {
             self.vanished.insert(uid.clone(), seen.memory.vanished.clone());
         }
@@ -155,7 +159,10 @@ impl View {
             vanished.retain(|name, gone| {
                 // What nobody has looked for yet may run, whoever speaks of it (decision R26).
                 let stands = !gone.confirmed || kept.contains_key(name) || !seen.memory.vanished.contains_key(name);
-                memory.deleted.get(name) != Some(&gone.uid) && stands
+                // One that no watch shows is looked for until it is gone, our delete or not.
+                let hidden = |pod: &PodFacts| pod.uid.as_str() == gone.uid && pod.is_hidden();
+                let ended = memory.deleted.get(name) == Some(&gone.uid) && !seen.pods.get(name).is_some_and(hidden);
+                stands && !ended
             });
         }
         self.memory.insert(uid.clone(), memory);

@@ -199,6 +199,10 @@ impl PodFacts {
     pub fn is_live(&self) -> bool {
         self.has_vm() && self.container_running
     }
+    /// Without our label it is in no watch of ours (decision R26).
+    pub fn is_hidden(&self) -> bool {
+        !self.labels.contains_key(keys::NAME)
+    }
     /// The node agent names a VM: something runs, whatever the state says.
     pub fn has_vm(&self) -> bool {
         !self.runtime.id.is_empty()

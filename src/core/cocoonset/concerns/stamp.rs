@@ -68,8 +68,8 @@ fn labels(seen: &Observed, pod: &PodFacts) -> Option<Finding> {
 /// A pod that no watch shows, and that one will once its labels are back: until then its delete waits. Nobody would see
 /// when it is gone, and its VM name would count as free while its VM is still being saved (decision R26).
 pub fn is_hidden_for_now(seen: &Observed, pod: &PodFacts) -> bool {
-    let hidden = !pod.labels.contains_key(keys::NAME);
-    hidden && labels(seen, pod).is_some_and(|told| told.wants.iter().all(|want| gate(seen, want) == Gate::Open))
+    pod.is_hidden()
+        && labels(seen, pod).is_some_and(|told| told.wants.iter().all(|want| gate(seen, want) == Gate::Open))
 }
 
 /// A patch of a pod, with its uid.
