@@ -47,6 +47,12 @@ pub trait Observation: Clone + 'static {
         self.absorb(attempt, outcome);
         false
     }
+    /// Takes a write as done that is not sent, where it can come to one thing only; false where it cannot, or is taken
+    /// so already (decision R30).
+    fn suppose(&mut self, want: &Want) -> bool {
+        let _ = want;
+        false
+    }
     /// A law that this decision breaks, if it does.
     fn broken_law(&self, decision: &Decision) -> Option<Because>;
 }

@@ -2,7 +2,7 @@
 //! The story is played once, and says whether the same is done in it.
 
 use super::happenings::Counts;
-use super::recorded_changes::{Change, between};
+use super::recorded_changes::{Change, between, is_seat, own_writes};
 use super::runner;
 use super::script::Script;
 use crate::core::contract::keys;
@@ -66,14 +66,18 @@ fn given(first: &Line, held: &[Held]) -> Result<Value, String> {
         given.insert("settings".to_owned(), json!({ "dry-run": true }));
     }
     let mut metadata = json!({ "name": first.name, "namespace": first.namespace });
-    let annotations = meta::map(set, "annotations", keys::is_ours);
-    if !annotations.is_empty() {
-        metadata["annotations"] = json!(annotations);
+    for field in ["annotations", "labels"] {
+        let marks = meta::map(set, field, |_| true);
+        if !marks.is_empty() {
+            metadata[field] = json!(marks);
+        }
     }
     let finalizers = meta::strings(set, "finalizers").unwrap_or_default();
     let pods = given_pods(first, held);
-    // What the operator has seen through already it brings up again, which gives everything its own uids.
-    let settled = first.turns.iter().all(|turn| turn.outcomes.is_empty()) && !pods.is_empty();
+    // What the operator has seen through already it brings up again, which gives everything its own uids. Nothing is
+    // brought up while the set is paused.
+    let is_paused = meta::map(set, "annotations", |key| key == keys::PAUSED).values().any(|word| word == "true");
+    let settled = first.turns.iter().all(|turn| turn.outcomes.is_empty()) && !pods.is_empty() && !is_paused;
     let mut given_set = json!({
         "apiVersion": keys::API_VERSION, "kind": keys::SET_KIND,
         "spec": set.get("spec").cloned().unwrap_or_default(),
@@ -108,7 +112,8 @@ fn given(first: &Line, held: &[Held]) -> Result<Value, String> {
 /// Pods that were there, as the story language has them.
 fn given_pods(first: &Line, held: &[Held]) -> Map<String, Value> {
     let mut pods = Map::new();
-    for (_, key, pod) in held.iter().filter(|(kind, ..)| *kind == Kind::Pods) {
+    let seats = held.iter().filter(|(kind, key, _)| *kind == Kind::Pods && is_seat(&first.name, held, &key.name));
+    for (_, key, pod) in seats {
         let ready = pod.pointer("/status/conditions").and_then(Value::as_array).is_some_and(|all| {
             all.iter().any(|condition| {
                 condition.get("type") == Some(&json!("Ready")) && condition.get("status") == Some(&json!("True"))
@@ -129,6 +134,7 @@ fn given_pods(first: &Line, held: &[Held]) -> Map<String, Value> {
 /// What happened, and how long it was in between.
 fn when(passes: &[Passed]) -> Vec<Value> {
     let mut steps = Vec::new();
+    let own = own_writes(passes);
     let mut before: Option<&Passed> = None;
     let mut waited = 0_i64;
     let mut going = false;
@@ -136,7 +142,7 @@ fn when(passes: &[Passed]) -> Vec<Value> {
         if let Some((line, _)) = before {
             waited = waited.saturating_add(pass.0.now.duration_since(line.now).as_millis().try_into().unwrap_or(0));
         }
-        for Change { step, ends } in between(before, pass) {
+        for Change { step, ends } in between(before, pass, &own) {
             if ends && going {
                 continue;
             }

@@ -1,12 +1,14 @@
 //! What must have happened between two recorded passes, and what the calls of the later one met, as steps of a story.
 
 use super::from_recording::Passed;
+use crate::core::contract::names::canonical_slot;
 use crate::core::control::kinds::Kind;
 use crate::core::control::mirror::Held;
 use crate::core::meta;
 use crate::core::outcome::{Class, Effect, Outcome};
 use crate::core::recording::Line;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// One step.
 #[derive(Clone, Debug)]
@@ -22,9 +24,10 @@ fn change(step: Value) -> Change {
 }
 
 /// What happened before this pass, then what its calls met.
-pub(super) fn between(before: Option<&Passed>, (line, held): &Passed) -> Vec<Change> {
+pub(super) fn between(before: Option<&Passed>, (line, held): &Passed, own: &Own) -> Vec<Change> {
     let mut changes = Vec::new();
     if let Some((earlier, seen)) = before {
+        marked(earlier, seen, held, own, &mut changes);
         set_changed(earlier, seen, held, &mut changes);
         pods_changed(earlier, seen, held, &mut changes);
         nodes_changed(seen, held, &mut changes);
@@ -35,6 +38,38 @@ pub(super) fn between(before: Option<&Passed>, (line, held): &Passed) -> Vec<Cha
     }
     faults(line, &mut changes);
     changes
+}
+
+/// Annotations that the operator gave the set, with each value; none where it took one away.
+pub(super) type Own = BTreeSet<(String, Option<String>)>;
+
+/// See [`Own`].
+pub(super) fn own_writes(passes: &[Passed]) -> Own {
+    let actions = passes.iter().flat_map(|(line, _)| line.turns.iter().flat_map(|turn| &turn.actions));
+    let ours = actions.filter(|action| action.get("action") == Some(&json!("PatchObject")));
+    let written = ours.filter_map(|action| action.pointer("/patch/metadata/annotations")?.as_object());
+    written.flatten().map(|(key, value)| (key.clone(), value.as_str().map(str::to_owned))).collect()
+}
+
+/// Annotations and labels of the set that somebody else gave it, or took away.
+fn marked(line: &Line, before: &[Held], now: &[Held], own: &Own, changes: &mut Vec<Change>) {
+    let objects = find(before, Kind::CocoonSets, &line.name).zip(find(now, Kind::CocoonSets, &line.name));
+    let Some((was, is)) = objects else { return };
+    let mut step = Map::new();
+    for field in ["annotations", "labels"] {
+        let (was, is) = (meta::map(was, field, |_| true), meta::map(is, field, |_| true));
+        let keys: BTreeSet<&String> = was.keys().chain(is.keys()).filter(|key| was.get(*key) != is.get(*key)).collect();
+        let is_own = |key: &String| field == "annotations" && own.contains(&(key.clone(), is.get(key).cloned()));
+        let theirs: Map<String, Value> =
+            keys.into_iter().filter(|key| !is_own(key)).map(|key| (key.clone(), json!(is.get(key)))).collect();
+        if !theirs.is_empty() {
+            step.insert(field.to_owned(), Value::Object(theirs));
+        }
+    }
+    if !step.is_empty() {
+        step.insert("set".to_owned(), json!(line.name));
+        changes.push(change(json!({ "annotate": step })));
+    }
 }
 
 fn find<'a>(held: &'a [Held], kind: Kind, name: &str) -> Option<&'a Value> {
@@ -74,7 +109,7 @@ fn pods_changed(line: &Line, before: &[Held], now: &[Held], changes: &mut Vec<Ch
     let going = is_going(now, line) == Some(true);
     let deleted = |pod: &str| line.memory.deleted.contains_key(pod) || sent("DeletePod", pod);
     for (_, key, pod) in before.iter().filter(|(kind, ..)| *kind == Kind::Pods) {
-        let gone = find(now, Kind::Pods, &key.name).is_none_or(is_deleting);
+        let gone = find(now, Kind::Pods, &key.name).is_none_or(is_deleting) && is_seat(&line.name, before, &key.name);
         if gone && !is_deleting(pod) && !going && !deleted(&key.name) {
             changes.push(change(json!({ "delete": { "pod": key.name } })));
         }
@@ -85,10 +120,18 @@ fn pods_changed(line: &Line, before: &[Held], now: &[Held], changes: &mut Vec<Ch
             Some(owner) => format!("{}/{}", owner.kind, owner.name),
             None => "none".to_owned(),
         };
-        if find(before, Kind::Pods, &key.name).is_none() {
+        if find(before, Kind::Pods, &key.name).is_none() && is_seat(&line.name, now, &key.name) {
             changes.push(change(json!({ "create-pod": { &key.name: { "owner": owner, "of": line.name } } })));
         }
     }
+}
+
+/// A pod that a story can make: an agent's, or a toolbox's that the spec lists.
+pub(super) fn is_seat(set: &str, held: &[Held], pod: &str) -> bool {
+    let Some(suffix) = pod.strip_prefix(set).and_then(|rest| rest.strip_prefix('-')) else { return false };
+    let toolboxes = find(held, Kind::CocoonSets, set).and_then(|set| set.pointer("/spec/toolboxes")?.as_array());
+    let is_listed = toolboxes.into_iter().flatten().any(|toolbox| toolbox.get("name") == Some(&json!(suffix)));
+    is_listed || canonical_slot(suffix).is_some()
 }
 
 fn nodes_changed(before: &[Held], now: &[Held], changes: &mut Vec<Change>) {

@@ -4,4 +4,5 @@ mod disk;
 mod dump;
 mod incident;
 mod night;
+mod scenario;
 mod stage;

@@ -3,7 +3,7 @@
 use super::absorb_live::{live_read, pod_is_gone, take_pod};
 use super::answers::is_known_gone;
 use super::observed::{Manifest, Observed, SetFacts, Snapshot};
-use crate::core::action::{ActionKind, Attempt, Change, Question};
+use crate::core::action::{ActionKind, Attempt, Change, Question, Want};
 use crate::core::contract::keys;
 use crate::core::fact::Fact;
 use crate::core::memory::{NamespaceLive, NamespaceRefusal, Watched};
@@ -77,6 +77,17 @@ fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     // One 404 is no proof that the object is gone: that takes a live read, of now or of before.
     if outcome.effect() == Effect::Gone && is_known_gone(seen) {
         seen.live.object_gone = true;
+    }
+}
+
+/// In a rehearsal our finalizer stands as if added: it is ahead of everything, and hides the plan that follows.
+pub fn suppose(seen: &mut Observed, want: &Want) -> bool {
+    match want {
+        Want::Change(Change::AddFinalizer { finalizers, .. }) if seen.set.claims() == 0 => {
+            seen.set.finalizers = Some(finalizers.clone());
+            true
+        }
+        Want::Change(_) | Want::Ask(_) | Want::Announce(_) | Want::Wait(_) => false,
     }
 }
 

@@ -79,6 +79,9 @@ impl Observation for Observed {
         absorb::absorb(self, attempt, outcome);
         false
     }
+    fn suppose(&mut self, want: &Want) -> bool {
+        absorb::suppose(self, want)
+    }
     fn broken_law(&self, decision: &Decision) -> Option<Because> {
         laws::broken(self, decision)
     }

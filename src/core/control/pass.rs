@@ -63,8 +63,8 @@ impl<O: Observation> Pass<O> {
         Self::begin_as(seen, false)
     }
 
-    /// The same; a rehearsal asks what it has to ask, decides, and is at rest on the first wave that would write or
-    /// announce something (decision R30). Its last turn shows that plan, with nothing sent of it.
+    /// The same; a rehearsal asks all that a plan asks, sends nothing else of it, and goes on from what its writes can
+    /// only come to; it is at rest on a plan of which neither is left (decision R30). Turns show what was not sent.
     pub fn begin_as(seen: O, rehearsal: bool) -> Self {
         let mut pass = Self {
             seen,
@@ -91,9 +91,15 @@ impl<O: Observation> Pass<O> {
             }
             let left = self.decision.actions.get(self.outcomes.len()..).unwrap_or_default();
             let wave = if self.surprised { Vec::new() } else { first_wave(left, self.width) };
-            if self.rehearsal && wave.first().is_some_and(|action| !is_question(&action.want)) {
-                return self.shown();
+            let is_held = self.rehearsal && wave.first().is_some_and(|action| !is_question(&action.want));
+            // With answers, what is left of the plan is decided again.
+            if is_held && self.outcomes.is_empty() {
+                if !self.shown() {
+                    return Next::Rest(None);
+                }
+                continue;
             }
+            let wave = if is_held { Vec::new() } else { wave };
             if !wave.is_empty() {
                 self.wave = wave.len();
                 return Next::Do(wave);
@@ -162,15 +168,22 @@ impl<O: Observation> Pass<O> {
         self.seen
     }
 
-    /// Keeps the plan as a turn, with nothing sent of what is left. It is looked at again when something changes: the
-    /// same plan on the same evidence is worth no second look.
-    fn shown(&mut self) -> Next {
-        let mut outcomes = std::mem::take(&mut self.outcomes);
-        let unsent = self.decision.actions.iter().skip(outcomes.len()).filter(|action| !is_wait(&action.want));
+    /// Keeps the plan as a turn, with nothing sent of it, and goes on where a write of it can come to one thing only;
+    /// false where there is none. The last plan is looked at again when something changes: the same plan on the same
+    /// evidence is worth no second look.
+    fn shown(&mut self) -> bool {
+        let wants = || self.decision.actions.iter().map(|action| &action.want).filter(|want| !is_wait(want));
         let said = || Outcome::of(Class::Fenced).saying(format!("{DRY_RUN}: nothing is written"));
-        outcomes.extend(unsent.map(|_| said()));
+        let outcomes = wants().map(|_| said()).collect();
+        let mut goes_on = false;
+        for want in wants() {
+            goes_on |= self.seen.suppose(want);
+        }
         self.turns.push(Turn { decision: self.decision.clone(), outcomes });
-        Next::Rest(None)
+        if goes_on && self.turns.len() < TURNS_MAX {
+            self.decide();
+        }
+        goes_on && self.turns.len() < TURNS_MAX
     }
 
     fn turn_over(&mut self) {
@@ -184,6 +197,9 @@ impl<O: Observation> Pass<O> {
     fn decide(&mut self) {
         self.decision = explain(&self.seen);
         self.broken = self.seen.broken_law(&self.decision);
+        if self.rehearsal {
+            self.decision.actions.sort_by_key(|action| !is_question(&action.want));
+        }
         self.surprised = false;
         self.width = 1;
     }
