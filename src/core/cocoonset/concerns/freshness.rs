@@ -23,7 +23,11 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     }
     if seen.unseen.is_empty() {
         let unreadable = answers::unreadable(seen);
-        return if unreadable.is_empty() { Verdict::pass("nothing of ours is unseen") } else { Verdict::Act(unreadable) };
+        return if unreadable.is_empty() {
+            Verdict::pass("nothing of ours is unseen")
+        } else {
+            Verdict::Act(unreadable)
+        };
     }
     let what = seen.unseen.join(", ");
     let finding = Finding::of(&AWAIT_OWN_WRITES, format!("the watch has not shown {what} yet"))

@@ -109,4 +109,3 @@ fn long_names(seen: &Observed) -> impl Iterator<Item = Oddity> {
         NameFit::Fits | NameFit::Impossible(_) => None,
     })
 }
-
