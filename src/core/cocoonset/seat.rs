@@ -141,7 +141,7 @@ impl<'a> Step<'a> {
         if vanished.is_some_and(|vanished| !vanished.confirmed) {
             return Self::Vanished;
         }
-        if let Some(node) = lost_node(seen, seat, vanished) {
+        if let Some(node) = lost_node(seen, &seat.pod).filter(|_| seat.managed) {
             return Self::NodeLost(node);
         }
         foreign(seen, seat).or_else(|| budgeted(seen, seat)).unwrap_or_else(|| Self::snapshot(seen, seat))
@@ -175,17 +175,18 @@ fn yields(seen: &Observed, seat: &Seat, rival: &Rival) -> bool {
     }
 }
 
-/// Decision R18: the node on which the last VM of this seat may still run.
-fn lost_node(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Option<String> {
-    let deleted = seen.memory.deleted.get(&seat.pod);
-    if !seat.managed || deleted.is_some_and(|uid| vanished.is_none_or(|gone| gone.uid == *uid)) {
+/// Decision R18: the node on which the last VM of this managed pod may still run.
+pub fn lost_node(seen: &Observed, pod: &str) -> Option<String> {
+    let vanished = seen.memory.vanished.get(pod);
+    let deleted = seen.memory.deleted.get(pod);
+    if deleted.is_some_and(|uid| vanished.is_none_or(|gone| gone.uid == *uid)) {
         return None;
     }
     let (node, was_ready) = match vanished {
         Some(gone) if gone.had_vm && !gone.succeeded => (gone.node.clone()?, gone.node_was_ready),
         Some(_) => return None,
-        None if seen.memory.deleted.contains_key(&seat.pod) => return None,
-        None => (seen.set.status.last_node_of(&seat.pod)?, None),
+        None if deleted.is_some() => return None,
+        None => (seen.set.status.last_node_of(pod)?, None),
     };
     let nodes = seen.nodes.as_ref()?;
     let now = nodes.get(&node);

@@ -1,9 +1,10 @@
 //! The status, from what is seen; the one place that writes it.
 
+use super::concerns::main_agent;
 use super::concerns::{paused, toolboxes};
 use super::observed::Observed;
+use super::seat::{Seat, lost_node};
 use super::standing::Standing;
-use super::{concerns::main_agent, seat::Seat};
 use crate::core::action::Change;
 use crate::core::api::condition::{self, Condition};
 use crate::core::api::set_status::{AgentEntry, SetStatus, ToolboxEntry};
@@ -244,7 +245,7 @@ fn agents(seen: &Observed) -> Vec<AgentEntry> {
     }
     let present: BTreeSet<i32> = entries.iter().map(|entry| entry.slot).collect();
     let absent = seen.set.status.agents.iter().filter(|entry| !present.contains(&entry.slot));
-    entries.extend(absent.filter(|entry| is_owed(seen, &entry.vm_name)).map(|entry| AgentEntry {
+    entries.extend(absent.filter(|entry| is_kept(seen, &entry.pod_name, &entry.vm_name)).map(|entry| AgentEntry {
         vm_id: kept_id(seen, &entry.pod_name, &entry.vm_id),
         phase: String::new(),
         ip: String::new(),
@@ -273,6 +274,12 @@ fn node_name(seen: &Observed, pod: &PodFacts) -> String {
     node.map(ToString::to_string).unwrap_or_default()
 }
 
+/// An entry without a pod stays while its name is owed, and while its VM may run on a lost node, wanted or not: nothing
+/// else says so once the seat is wanted again (decisions R7, R18).
+fn is_kept(seen: &Observed, pod: &str, vm: &str) -> bool {
+    is_owed(seen, vm) || (seen.is_of_formula(vm) && lost_node(seen, pod).is_some())
+}
+
 /// Decision R7: a name leaves the status only when it is written down for teardown, or its pod is there again.
 fn is_owed(seen: &Observed, vm: &str) -> bool {
     !vm.is_empty() && seen.is_of_formula(vm) && !seen.set.records_name(vm)
@@ -293,7 +300,7 @@ fn toolbox_entries(seen: &Observed) -> Vec<ToolboxEntry> {
     }
     let present: BTreeSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     let absent = seen.set.status.toolboxes.iter().filter(|entry| !present.contains(&entry.name));
-    entries.extend(absent.filter(|entry| is_owed(seen, &entry.vm_name)).map(|entry| ToolboxEntry {
+    entries.extend(absent.filter(|entry| is_kept(seen, &entry.pod_name, &entry.vm_name)).map(|entry| ToolboxEntry {
         vm_id: kept_id(seen, &entry.pod_name, &entry.vm_id),
         phase: String::new(),
         ip: String::new(),
