@@ -7,6 +7,7 @@ pub mod budget;
 pub mod concerns;
 pub mod costs;
 pub mod laws;
+pub mod leaving;
 pub mod names;
 pub mod observed;
 pub mod rebuild;

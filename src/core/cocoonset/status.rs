@@ -2,6 +2,7 @@
 
 use super::concerns::main_agent;
 use super::concerns::{paused, toolboxes};
+use super::leaving;
 use super::observed::Observed;
 use super::seat::{Seat, lost_node};
 use super::standing::Standing;
@@ -72,10 +73,11 @@ fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
         status.conditions = condition::merge(&status.conditions, vec![resumed], &stamp(seen));
     }
     // That nothing is wrong at this generation either is not worth a write.
-    if told || degraded.is_true() {
+    if told || degraded.is_true() || leaving::outlives_us(seen) {
         let mut ours = vec![degraded];
         if seen.set.deleting.is_some() {
             status.observed_generation = seen.set.generation;
+            leaving::follow(seen, &mut status);
             ours.extend(terminating(seen.set.generation));
         }
         status.conditions = condition::merge(&status.conditions, ours, &stamp(seen));
@@ -144,7 +146,7 @@ fn show_scale(seen: &Observed, status: &mut SetStatus) {
 }
 
 /// Every sub-agent that has a pod, also one that is surplus or on its way out: it is there.
-fn sub_agents(seen: &Observed) -> i32 {
+pub(super) fn sub_agents(seen: &Observed) -> i32 {
     let count = seen.pods.values().filter(|pod| matches!(seen.role_of(pod), Role::SubAgent(_))).count();
     i32::try_from(count).unwrap_or(i32::MAX)
 }
@@ -155,15 +157,15 @@ fn selector(seen: &Observed) -> String {
 }
 
 /// Desired seats only: a pod beyond the count makes nothing ready (D-64).
-struct Counts {
-    ready_agents: i32,
+pub(super) struct Counts {
+    pub(super) ready_agents: i32,
     desired_agents: i32,
-    ready_toolboxes: i32,
+    pub(super) ready_toolboxes: i32,
     desired_toolboxes: i32,
 }
 
 impl Counts {
-    fn of(seen: &Observed) -> Self {
+    pub(super) fn of(seen: &Observed) -> Self {
         let agent = &seen.set.spec.agent;
         let ready = |pod: &&PodFacts| pod.ready && !pod.deleting && !pod.is_terminal();
         let (mut agents, mut toolboxes) = (0, 0);

@@ -1,10 +1,10 @@
 //! Deletion: remember names, let pods go, collect tags, let go.
 
 use super::sub_agents;
-use crate::core::action::{Change, Live, Question, Want};
+use crate::core::action::{ActionKind, Change, Live, Question, Want};
 use crate::core::api::words::{SetPhase, SnapshotPolicy};
 use crate::core::cocoonset::observed::{LivePod, Manifest, Observed};
-use crate::core::cocoonset::{answers, sitting};
+use crate::core::cocoonset::{answers, leaving, sitting};
 use crate::core::contract::keys;
 use crate::core::contract::names::{RoleWord, leaves_latest};
 use crate::core::decide::Gate;
@@ -45,6 +45,9 @@ rules! {
     /// Leave the tags of a name to which another live set has a claim as well, where only one of the two can have made
     /// them and nobody can tell which. A tag too many is safer than another tenant's VM lost.  (D-29, R23)
     CONTESTED_STAYS = "teardown/contested-stays";
+    /// Where somebody else's finalizer keeps the set, say in the status that its pods are gone before ours goes: nobody
+    /// writes it afterwards. It is tried once, and holds nothing up.  (R10)
+    TELL_FIRST = "teardown/tell-first";
     /// Let the set go.  (CS-D6, D-23, R9)
     REMOVE_FINALIZER = "teardown/remove-finalizer";
 }
@@ -123,10 +126,19 @@ fn asks_for_orphans(seen: &Observed) -> bool {
 
 /// The end, and whose tags stay behind: the event is all that tells people, once the set is gone.
 fn let_go(seen: &Observed, because: &'static str) -> Vec<Finding> {
+    if leaving::misleads(seen) && !status_was_tried(seen) {
+        let told = Finding::of(&TELL_FIRST, "another finalizer keeps the set, and its status shows pods");
+        return vec![told.wait("the status to say so", Some(Duration::from_secs(1)))];
+    }
     let done = remove_finalizer(seen, Finding::of(&REMOVE_FINALIZER, because));
     let is_held = done.wants.iter().any(|want| answers::gate(seen, want) != Gate::Open);
     let stays = orphans_stay(seen).into_iter().chain(contested_stay(seen)).filter(|_| !is_held);
     stays.chain([done]).collect()
+}
+
+fn status_was_tried(seen: &Observed) -> bool {
+    let mut attempts = seen.tried.iter().map(|(attempt, _)| attempt).chain(seen.memory.attempts.keys());
+    attempts.any(|attempt| attempt.action == ActionKind::PatchStatus)
 }
 
 /// Pods that the set would answer for, had they an owner.
@@ -344,8 +356,7 @@ fn refusal_of<'a>(seen: &'a Observed, vm: &str, tag: &str) -> Option<&'a Record>
 /// What people should know while tags cannot be collected.
 fn remaining(seen: &Observed, kept: &BTreeSet<String>) -> Option<Finding> {
     let stuck = seen.memory.attempts.iter().any(|(attempt, record)| {
-        let about_tags = attempt.action == crate::core::action::ActionKind::DeleteSnapshot
-            || attempt.action == crate::core::action::ActionKind::ProbeSnapshot;
+        let about_tags = attempt.action == ActionKind::DeleteSnapshot || attempt.action == ActionKind::ProbeSnapshot;
         about_tags && record.class.effect() != Effect::Happened
     });
     if !stuck {
