@@ -117,6 +117,7 @@ pub const SILENT: &[&str] = &[
     "teardown/not-held",
     "teardown/await-pods",
     "teardown/tags-remain",
+    "teardown/tell-first",
     "teardown/contested-stays",
     "teardown/latest-stays",
     "namespace/terminating",

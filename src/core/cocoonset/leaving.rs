@@ -23,11 +23,11 @@ pub fn misleads(seen: &Observed) -> bool {
     outlives_us(seen) && (is_ready || status != seen.set.status)
 }
 
-/// The counts that follow the pods; what is wanted, phase and entries stay.
+/// The counts that follow the pods, downwards only: a pod that no watch shows would come and go with each look. What is
+/// wanted, phase and entries stay.
 pub fn follow(seen: &Observed, status: &mut SetStatus) {
     let counts = Counts::of(seen);
-    (status.ready_agents, status.ready_toolboxes) = (counts.ready_agents, counts.ready_toolboxes);
-    if status.sub_agents.is_some() {
-        status.sub_agents = Some(sub_agents(seen));
-    }
+    status.ready_agents = status.ready_agents.min(counts.ready_agents);
+    status.ready_toolboxes = status.ready_toolboxes.min(counts.ready_toolboxes);
+    status.sub_agents = status.sub_agents.map(|count| count.min(sub_agents(seen)));
 }
