@@ -229,6 +229,14 @@ fn resources(world: &World, group: &str, version: &str) -> Option<Value> {
 
 /// Answers one request to the registry: `/v2/`, and manifests by tag or digest. The repository's last part is the VM.
 pub(super) async fn registry<B>(cluster: &Cluster, request: &Request<B>) -> Result<Response<Body>, BoxError> {
+    manifests(request, |verb, vm, reference| cluster.with(|world| world.registry_call(verb, vm, reference, None))).await
+}
+
+/// The same, for whoever has a registry.
+pub(crate) async fn manifests<B>(
+    request: &Request<B>,
+    call: impl FnOnce(Verb, &str, &str) -> Reply,
+) -> Result<Response<Body>, BoxError> {
     let path = request.uri().path();
     if path.trim_end_matches('/') == "/v2" {
         return Ok(respond(200, "application/json", whole(b"{}".to_vec())));
@@ -250,7 +258,7 @@ pub(super) async fn registry<B>(cluster: &Cluster, request: &Request<B>) -> Resu
         }));
     };
     let vm = repository.rsplit('/').next().unwrap_or(repository);
-    let mut response = give(cluster.with(|world| world.registry_call(verb, vm, reference, None))).await?;
+    let mut response = give(call(verb, vm, reference)).await?;
     if response.status() == StatusCode::OK
         && let Ok(kind) = MANIFEST.parse()
     {
@@ -260,7 +268,7 @@ pub(super) async fn registry<B>(cluster: &Cluster, request: &Request<B>) -> Resu
 }
 
 /// Serves connections until the listener fails. A request that ends in an error breaks its connection.
-pub(super) async fn accept<F, R>(listener: TcpListener, handle: F) -> std::io::Result<()>
+pub(crate) async fn accept<F, R>(listener: TcpListener, handle: F) -> std::io::Result<()>
 where
     F: Fn(Request<hyper::body::Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Result<Response<Body>, BoxError>> + Send + 'static,

@@ -14,26 +14,28 @@ pub const OPERATOR: &str = "system:serviceaccount:cocoon-system:cocoon-operator"
 
 /// Prepares the control plane.
 pub fn prepare(plane: &ControlPlane, handle: &Handle) -> Result<Ground, Fault> {
-    let crds = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
-    kubectl(plane, &["apply", "-f", &crds.display().to_string()])?;
-    let rights = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/rights.yaml");
-    kubectl(plane, &["apply", "-f", &rights.display().to_string()])?;
-    kubectl(plane, &["wait", "--for=condition=Established", "--timeout=30s", "-f", &crds.display().to_string()])?;
+    let root = |path: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join(path).display().to_string();
+    kubectl(plane, &["apply", "-k", &root("crds")])?;
+    // The operator has the rights that it is delivered with.
+    kubectl(plane, &["apply", "-f", &root("deploy/namespace.yaml"), "-f", &root("deploy/rbac.yaml")])?;
+    kubectl(plane, &["wait", "--for=condition=Established", "--timeout=30s", "crds", "--all"])?;
     let operator = plane.kubeconfig(OPERATOR, Some("system:serviceaccounts"))?;
     Ok(Ground { handle: handle.clone(), admin: client(handle, &plane.admin())?, operator: client(handle, &operator)? })
 }
 
-fn client(handle: &Handle, kubeconfig: &Path) -> Result<kube::Client, Fault> {
+/// A client with these credentials.
+pub fn client(handle: &Handle, kubeconfig: &Path) -> Result<kube::Client, Fault> {
     let _within = handle.enter();
     let read = Kubeconfig::read_from(kubeconfig)?;
     let config = handle.block_on(kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()))?;
     Ok(cocoon_operator::shell::client::connect(config)?)
 }
 
-fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> Result<(), Fault> {
+/// Runs kubectl as the administrator; what it says.
+pub fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> Result<String, Fault> {
     let output = Command::new(plane.kubectl()).arg("--kubeconfig").arg(plane.admin()).args(arguments).output()?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     Err(format!("kubectl {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr)).into())
 }

@@ -2,7 +2,12 @@
 //! after the last.
 
 mod apart;
+mod audit;
+mod bump;
 mod ground;
+mod incident;
+mod operator;
+mod place;
 mod plane;
 mod stories;
 
@@ -49,7 +54,10 @@ fn main() -> ExitCode {
     };
     // Stories mostly wait.
     arguments.test_threads = arguments.test_threads.or(Some(SIDE_BY_SIDE));
-    let mut all = trials(&plane);
+    let places = place::Places::new(&folder, runtime.handle());
+    // Those that have a place to themselves, one after the other, come first: the others fill the time.
+    let mut all = incident::trials(&places);
+    all.extend(trials(&plane));
     all.extend(stories::trials(&ground));
     let conclusion = libtest_mimic::run(&arguments, all);
     if !conclusion.has_failed()
@@ -58,6 +66,7 @@ fn main() -> ExitCode {
         plane.forget();
     }
     drop(plane);
+    places.end(!conclusion.has_failed());
     if conclusion.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
