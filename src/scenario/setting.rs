@@ -157,7 +157,9 @@ fn namespace_of(object: &Value, default: &str) -> String {
 pub fn create(world: &mut impl Realm, namespace: &str, object: &Value) -> Result<(), String> {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    let Some(resource) = world.served(version, kind) else { return Err(format!("the cluster serves no {version} {kind}")) };
+    let Some(resource) = world.served(version, kind) else {
+        return Err(format!("the cluster serves no {version} {kind}"));
+    };
     let root = if resource.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", resource.group) };
     let place =
         if resource.namespaced { format!("/namespaces/{}", namespace_of(object, namespace)) } else { String::new() };

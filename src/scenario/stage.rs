@@ -1,8 +1,8 @@
 //! What a story is played on: a cluster that steps change and claims read, and an operator that somebody drives.
 
 use super::happenings::Happening;
-use crate::core::control::kinds::Kind;
 use super::realm::Realm;
+use crate::core::control::kinds::Kind;
 use jiff::SignedDuration;
 use std::time::Duration;
 

@@ -109,7 +109,8 @@ fn namespace_goes(place: &mut Place) -> Result<(), Failed> {
 
 /// When each set was marked for deletion.
 fn marked(place: &Place, from: u64, namespace: &str) -> Result<BTreeMap<String, Timestamp>, Failed> {
-    let all = crate::audit::since(&place.plane.audit_log(), from, "system:serviceaccount:kube-system:namespace-controller")?;
+    let all =
+        crate::audit::since(&place.plane.audit_log(), from, "system:serviceaccount:kube-system:namespace-controller")?;
     let deletes = all.iter().filter(|call| call.namespace == namespace && call.resource == "cocoonsets");
     let at = deletes.filter(|call| call.verb.starts_with("delete")).map(|call| (call.name.clone(), call.at));
     let mut at: BTreeMap<String, Timestamp> = at.collect();
@@ -139,7 +140,9 @@ fn second_writer(place: &mut Place) -> Result<(), Failed> {
     let conflicts = calls.iter().filter(|call| call.code == 409).count();
     let creates = calls.iter().filter(|call| call.is("create", "pods")).count();
     let writes = calls.iter().filter(|call| call.is_write()).count();
-    println!("A: {SETS} sets run after {took:?}; {bumped} bumps, {writes} writes, {creates} creates, {conflicts} conflicts");
+    println!(
+        "A: {SETS} sets run after {took:?}; {bumped} bumps, {writes} writes, {creates} creates, {conflicts} conflicts"
+    );
     let whole = no_error(&operator);
     drop(operator);
     place.wipe(ns);
@@ -234,9 +237,11 @@ impl Place {
         let role = self.must(&Request::new(Method::Get, ROLE))?;
         let mut less = role.clone();
         let rules = less.get_mut("rules").and_then(Value::as_array_mut).ok_or("a role without rules")?;
-        for rule in rules.iter_mut().filter(|rule| rule["resources"].as_array().is_some_and(|all| all.contains(&json!(resource)))) {
+        let about = |rule: &Value| rule["resources"].as_array().is_some_and(|all| all.contains(&json!(resource)));
+        for rule in rules.iter_mut().filter(|rule| about(rule)) {
             rule["verbs"].as_array_mut().into_iter().for_each(|verbs| verbs.retain(|one| *one != json!(verb)));
         }
+        rules.retain(|rule| rule["verbs"].as_array().is_some_and(|verbs| !verbs.is_empty()));
         self.set_role(&less)?;
         Ok(role)
     }

@@ -78,7 +78,8 @@ impl Operator {
     /// The sum of all series of a metric.
     pub fn metric(&self, name: &str) -> Result<f64, Fault> {
         let text = get(self.metrics, "/metrics").ok_or("no metrics are served")?;
-        let series = text.lines().filter(|line| line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name} ")));
+        let series =
+            text.lines().filter(|line| line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name} ")));
         let values: Vec<f64> = series.filter_map(|line| line.rsplit_once(' ')?.1.parse().ok()).collect();
         if values.is_empty() { Err(format!("no metric {name} in\n{text}").into()) } else { Ok(values.iter().sum()) }
     }

@@ -109,7 +109,8 @@ impl Place {
     pub fn operator(&mut self, more: &[&str]) -> Result<Operator, Fault> {
         self.started += 1;
         let log = self.plane.folder.join(format!("logs/operator-{}.log", self.started));
-        let elect = ["--leader-elect=false"].into_iter().filter(|_| !more.iter().any(|one| one.contains("leader-elect")));
+        let elect =
+            ["--leader-elect=false"].into_iter().filter(|_| !more.iter().any(|one| one.contains("leader-elect")));
         let flags: Vec<&str> = elect.chain(more.iter().copied()).collect();
         Operator::start(&self.kubeconfig, self.house.registry, &log, &flags)
     }

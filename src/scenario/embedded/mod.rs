@@ -202,7 +202,8 @@ impl Stage for Embedded {
 
     fn next_due(&mut self) -> Option<Duration> {
         let world = self.with(|world| world.next_due()).map(|at| self.since_start(at));
-        let operators = [&self.first, &self.second].into_iter().flatten().filter_map(|operator| operator.process.next_due());
+        let operators =
+            [&self.first, &self.second].into_iter().flatten().filter_map(|operator| operator.process.next_due());
         operators.chain(world).chain(self.starts_at).min()
     }
 

@@ -97,8 +97,15 @@ impl Nodes {
     pub(crate) fn add(&mut self, site: &mut Site<'_>, spec: NodeSpec) {
         let index = u64::try_from(self.nodes.len()).unwrap_or(0);
         let name = spec.name.clone();
-        let node =
-            Node { spec, index, up: false, silent: false, vms: BTreeMap::new(), snapshots: BTreeSet::new(), images: BTreeSet::new() };
+        let node = Node {
+            spec,
+            index,
+            up: false,
+            silent: false,
+            vms: BTreeMap::new(),
+            snapshots: BTreeSet::new(),
+            images: BTreeSet::new(),
+        };
         self.nodes.entry(name.clone()).or_insert(node);
         self.come_back(site, &name);
     }

@@ -12,8 +12,8 @@ mod site;
 mod vm;
 
 pub use health::NodeSpec;
-pub use site::{NodeCondition, Server, Site, Snapshots};
 pub use settings::{Effect, Injection, Settings, Step, Strays, Timings};
+pub use site::{NodeCondition, Server, Site, Snapshots};
 pub use vm::Vm;
 
 use super::agenda::Agenda;
