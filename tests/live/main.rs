@@ -12,6 +12,7 @@ mod place;
 mod plane;
 mod rights;
 mod stories;
+mod takeover;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use plane::{ControlPlane, binaries};
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
     // Those that have a place to themselves, one after the other, come first: the others fill the time.
     let mut all = incident::trials(&places);
     all.extend(rights::trials(&places));
+    all.extend(takeover::trials(&places));
     all.extend(outage::trials(&places));
     all.extend(trials(&plane));
     all.extend(stories::trials(&ground));

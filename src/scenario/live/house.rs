@@ -4,7 +4,9 @@
 use super::lens::Lens;
 use super::line::{Shared, lock};
 use super::realm::{self, Cluster};
+use crate::scenario::nodes;
 use crate::scenario::realm::Realm;
+use crate::scenario::steps::NodeEvent;
 use crate::sim::http::{accept, manifests};
 use crate::sim::node::{NodeSpec, Settings};
 use crate::sim::registry::{Asker, Registry};
@@ -70,6 +72,11 @@ impl House {
     /// Adds a node and starts its agent.
     pub fn add_node(&self, spec: NodeSpec) {
         self.with(|cluster| cluster.add_node(spec));
+    }
+
+    /// The agent of this node does not react any more; the node still says that it is there.
+    pub fn agent_down(&self, node: &'static str) {
+        self.with(|cluster| nodes::node(cluster, node, NodeEvent::AgentDown));
     }
 
     /// How nodes behave from now on.
