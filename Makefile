@@ -24,16 +24,19 @@ setup: ## Install what the other targets need, where it is missing
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
 	@$(CARGO) fetch --locked --quiet
 
-check: setup ## Format, lints, the core alone, documentation
+check: setup ## Format, lints, the core alone, what the image has, documentation
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	$(CARGO) check --locked --no-default-features --lib
+	$(CARGO) check --locked --no-default-features --features shell
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --lib --document-private-items --quiet
 
 fmt: setup ## Format the code
 	$(CARGO) fmt --all
 
-test: setup ## Run every test
+test: setup ## Run every test that needs no real cluster
+	@[ -n "$$KUBECTL$$KUBEBUILDER_ASSETS" ] || $(MAKE) --no-print-directory kubectl || \
+	  echo "Without kubectl its tests on the sandbox are not run." >&2
 	$(CARGO) test --locked
 
 test-live: setup ## Run the tests against a real control plane (built once, with Go, where KUBEBUILDER_ASSETS names none)
@@ -54,20 +57,24 @@ golden: setup ## Accept changed transcripts (reviewed one by one where cargo-ins
 	else INSTA_UPDATE=always $(CARGO) test --locked && git --no-pager diff --stat; fi
 
 crds: setup ## Write crds/ from the Rust types
-	@out=crds && mkdir -p "$$out" && $(BIN) crds > "$$out/.all" && rm -f "$$out"/*.yaml && \
+	@out=crds && mkdir -p "$$out" && $(BIN) crds > "$$out/.all" && rm -f "$$out"/*_*.yaml && \
 	$(SPLIT) "$$out/.all" && rm "$$out/.all" && ls "$$out"
 
-docs: setup ## Write docs/rules.md from the rules, and which story shows which
+docs: setup ## Write docs/rules.md from the rules, which story shows which, and docs/graph.md
 	mkdir -p docs
 	$(BIN) rules --index tests/golden > src/cli/stories.txt.new
 	mv src/cli/stories.txt.new src/cli/stories.txt
 	$(BIN) rules --markdown > docs/rules.md.new
 	mv docs/rules.md.new docs/rules.md
+	$(BIN) graph --markdown > docs/graph.md.new
+	mv docs/graph.md.new docs/graph.md
 
-generated: setup ## Fail where crds/ or docs/rules.md is not what the code says
+generated: setup ## Fail where crds/, docs/rules.md or docs/graph.md is not what the code says
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && out="$$dir/crds" && mkdir "$$out" && \
 	$(BIN) crds > "$$dir/all" && $(SPLIT) "$$dir/all" && $(BIN) rules --markdown > "$$dir/rules.md" && \
-	{ diff -ru crds "$$out" && diff -u docs/rules.md "$$dir/rules.md" || \
+	$(BIN) graph --markdown > "$$dir/graph.md" && \
+	{ diff -ru -x kustomization.yaml crds "$$out" && diff -u docs/rules.md "$$dir/rules.md" && \
+	diff -u docs/graph.md "$$dir/graph.md" || \
 	  { echo "Generated files are stale: run make crds docs." >&2; exit 1; }; }
 
 bench: setup ## Time and count what a decision costs

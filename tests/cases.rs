@@ -8,6 +8,7 @@ use cocoon_operator::core::contract::joined::joined;
 use cocoon_operator::core::contract::keys;
 use cocoon_operator::core::contract::names::Role;
 use cocoon_operator::core::decide::explain;
+use cocoon_operator::core::decision::Entry;
 use cocoon_operator::core::outcome::{Class, Outcome};
 use common::line;
 use common::stage::{Ran, Stage, plainly};
@@ -325,4 +326,40 @@ fn a_stamp_from_the_future_is_waited_for_as_one_of_now() {
     stage.world.set_state("demo-1", State::Failed);
     stage.drive(Duration::from_secs(30), &mut plainly);
     assert_eq!(stage.world.pods["demo-1"]["status"]["phase"], "Running", "5 s, not ten years");
+}
+
+#[test]
+fn all_that_failed_is_charged_in_one_write() {
+    let mut stage = Stage::new(World::of(agents(40)));
+    stage.drive(Duration::from_secs(60), &mut plainly);
+    (1..=40).for_each(|slot| stage.world.set_state(&format!("demo-{slot}"), State::Failed));
+    let seen = stage.observe().expect("a set");
+    let decision = explain(&seen);
+    let written = |want: &Want| match want {
+        Want::Change(Change::PatchObject { annotations, .. }) => annotations.values().flatten().map(String::len).sum(),
+        _ => 0,
+    };
+    let spoken = decision.trace.iter().filter_map(|entry| match entry {
+        Entry::Spoke(finding) => Some(finding.wants.iter().map(written).sum::<usize>()),
+        _ => None,
+    });
+    let sent: usize = decision.actions.iter().map(|action| written(&action.want)).sum();
+    assert_eq!(spoken.sum::<usize>(), sent, "the whole history is stated once, not once for each seat");
+    let deletes = decision.actions.iter().filter(|action| action.kind() == ActionKind::DeletePod).count();
+    assert_eq!(deletes, 40);
+    let ran = pass(&mut stage);
+    assert_eq!(ran.sent.iter().filter(|sent| sent.attempt.action == ActionKind::PatchObject).count(), 1);
+    let Some(history) = serde_json::from_str::<Value>(&annotation(&stage, keys::REBUILD_HISTORY)).ok() else {
+        panic!()
+    };
+    assert!((1..=40).all(|slot| history[slot.to_string()]["count"] == 1), "{history}");
+}
+
+#[test]
+fn nothing_that_is_charged_goes_while_the_charge_may_not_be_written() {
+    let mut stage = settled(agents(3));
+    (1..=3).for_each(|slot| stage.world.set_state(&format!("demo-{slot}"), State::Failed));
+    let mut refused = always(ActionKind::PatchObject, Class::RbacDenied);
+    stage.drive(Duration::from_secs(60), &mut refused);
+    assert_eq!(count(&stage, ActionKind::DeletePod), 0, "{:?}", stage.sent);
 }

@@ -16,6 +16,15 @@ fn with_additions(mut reference: Value) -> Value {
             let entry = reference.pointer_mut(&at).and_then(Value::as_object_mut).unwrap();
             assert!(entry.insert("nodeName".to_owned(), json!({ "type": "string" })).is_none());
         }
+        let status = reference.pointer_mut(&format!("{SCHEMA}/properties/status/properties")).unwrap();
+        let status = status.as_object_mut().unwrap();
+        assert!(status.insert("subAgents".to_owned(), json!({ "type": "integer", "format": "int32" })).is_none());
+        assert!(status.insert("selector".to_owned(), json!({ "type": "string" })).is_none());
+        let subresources = reference.pointer_mut("/spec/versions/0/subresources").unwrap();
+        subresources["scale"] = json!({
+            "labelSelectorPath": ".status.selector", "specReplicasPath": ".spec.agent.replicas",
+            "statusReplicasPath": ".status.subAgents",
+        });
     }
     // Its tool's mark: ours are made by another.
     reference.pointer_mut("/metadata").and_then(Value::as_object_mut).unwrap().remove("annotations").unwrap();

@@ -21,15 +21,8 @@ fn in_memory(path: &Path, text: String) -> datatest_stable::Result<()> {
     Err(format!("{}\n\n{}\n", played.transcript, played.failures.join("\n")).into())
 }
 
-/// Stories that only the first stage can tell, each with the reason.
-const ONLY_IN_MEMORY: [(&str, &str); 1] =
-    [("races/lease-lost.yaml", "the shell holds no lease yet: nothing in it could notice that one is gone")];
-
 /// The shell against the served cluster tells what the core tells in memory, line by line.
 fn embedded(path: &Path, text: String) -> datatest_stable::Result<()> {
-    if ONLY_IN_MEMORY.iter().any(|(story, _)| path.ends_with(story)) {
-        return Ok(());
-    }
     let script = Script::parse(&path.display().to_string(), &text)?;
     let (told, played) = (runner::play(&script)?, runner::play_embedded(&script)?);
     let diff = difference(&told.transcript, &played.transcript);

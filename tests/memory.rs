@@ -21,7 +21,8 @@ fn now() -> jiff::Timestamp {
 }
 
 fn times(count: u32) -> Rebuild {
-    Rebuild { count, last_deleted: Some(now()), uid: "u1".into(), generation: Some(7) }
+    let (vm, given_up) = ("vm-1".to_owned(), count > 1);
+    Rebuild { count, last_deleted: Some(now()), uid: "u1".into(), generation: Some(7), vm, given_up }
 }
 
 #[test]
@@ -39,9 +40,11 @@ fn l4_a_history_round_trips_and_is_pruned() {
     let last = "2026-08-01T10:00:00.123456789Z";
     assert_eq!(
         written,
-        json!({ "1": { "count": 2, "lastDeleted": last }, "2": { "count": 2, "lastDeleted": last, "uid": "u1", "generation": 7 },
-            "3": { "count": 1, "lastDeleted": last, "uid": "u1", "generation": 7 } })
+        json!({ "1": { "count": 2, "lastDeleted": last }, "2": { "count": 2, "lastDeleted": last, "uid": "u1", "generation": 7, "vmID": "vm-1", "givenUp": true },
+            "3": { "count": 1, "lastDeleted": last, "uid": "u1", "generation": 7, "vmID": "vm-1" } })
     );
+    let (again, _) = Rebuilds::read(keys::REBUILD_HISTORY, Some(&history.write().unwrap()));
+    assert_eq!(again, history);
     history.forget("1");
     assert_eq!(history.of("1"), Charged::Never);
 }

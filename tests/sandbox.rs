@@ -68,7 +68,11 @@ impl Process {
     }
 
     fn terminate(&self) {
-        let status = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status().expect("kill");
+        self.signal("-TERM");
+    }
+
+    fn signal(&self, signal: &str) {
+        let status = Command::new("kill").arg(signal).arg(self.child.id().to_string()).status().expect("kill");
         assert!(status.success());
     }
 
@@ -114,6 +118,16 @@ fn file(name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
+/// A kubeconfig for this API; its path.
+fn kubeconfig(name: &str, api: &str) -> String {
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: sandbox\n\
+         clusters: [{{name: sandbox, cluster: {{server: \"http://{api}\"}}}}]\n\
+         contexts: [{{name: sandbox, context: {{cluster: sandbox}}}}]\n"
+    );
+    file(name, &text)
+}
+
 fn ended(args: &[&str]) -> Left {
     Process::sandbox(args).end()
 }
@@ -156,14 +170,7 @@ fn an_operator_beside_it_does_the_same() {
     let args = ["-f", "examples/demo.yaml", "--until", "gone", "--no-operator", "--registry-listen", "127.0.0.1:0"];
     let sandbox = Process::sandbox(&[&args[..], &["--speed", "20", "--timeout", "50s"]].concat());
     let (api, registry) = (sandbox.port("Kubernetes API"), sandbox.port("Registry"));
-    let kubeconfig = file(
-        "kubeconfig.yaml",
-        &format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: sandbox\n\
-             clusters: [{{name: sandbox, cluster: {{server: \"http://{api}\"}}}}]\n\
-             contexts: [{{name: sandbox, context: {{cluster: sandbox}}}}]\n"
-        ),
-    );
+    let kubeconfig = kubeconfig("kubeconfig.yaml", &api);
     let base = format!("{registry}/base");
     let ports = ["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"];
     let operator = Process::start(
@@ -178,6 +185,68 @@ fn an_operator_beside_it_does_the_same() {
     let left = operator.end();
     assert_eq!(left.code, Some(0), "{}", left.err);
     assert!(left.err.contains("serving /metrics") && !left.err.contains("ERROR"), "{}", left.err);
+}
+
+/// Replicas in processes of their own: one leads. It is killed, frozen, or stopped, and each time another goes on.
+#[test]
+fn one_of_several_operators_leads() {
+    let args = ["-f", "examples/demo.yaml", "--until", "gone", "--no-operator", "--registry-listen", "127.0.0.1:0"];
+    let sandbox = Process::sandbox(&[&args[..], &["--speed", "50", "--timeout", "100s"]].concat());
+    let (api, base) = (sandbox.port("Kubernetes API"), format!("{}/base", sandbox.port("Registry")));
+    let kubeconfig = kubeconfig("replicas.yaml", &api);
+    let start = || {
+        let terms = ["--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=7s"];
+        let ports = ["--leader-elect-retry-period=1s", "--metrics-bind-address=127.0.0.1:0"];
+        let probes = ["--health-probe-bind-address=127.0.0.1:0"];
+        let args = [&["run"], &terms[..], &ports[..], &probes[..]].concat();
+        Process::start(&args, &[("KUBECONFIG", &kubeconfig), ("OCI_REGISTRY", &base)])
+    };
+    let scale = |replicas: u32| {
+        let set = http(&api, "GET", &format!("{SETS}/demo"), "");
+        let body = set.split_once("\r\n\r\n").expect("a body").1;
+        let mut set: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        set["spec"]["agent"]["replicas"] = replicas.into();
+        let answer = http(&api, "PUT", &format!("{SETS}/demo"), &set.to_string());
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    };
+    let leads = "holds the lease and leads";
+    let first = start();
+    first.line(leads);
+    let second = start();
+    second.line("waits for the lease, which ");
+    let probes = second.line("serving /healthz and /readyz");
+    let probes = probes.split("address=").nth(1).expect("an address").split_whitespace().next().expect("an address");
+    assert!(http(probes, "GET", "/readyz", "").ends_with("ok\n"), "a follower is ready");
+    sandbox.line("default/demo  Running  3/3 agents");
+
+    drop(first);
+    scale(3);
+    second.line(leads);
+    sandbox.line("default/demo  Running  4/4 agents");
+    let third = start();
+    third.line("waits for the lease, which ");
+
+    second.signal("-STOP");
+    scale(1);
+    third.line(leads);
+    sandbox.line("default/demo  Running  2/2 agents");
+    second.signal("-CONT");
+    let left = second.end();
+    assert_eq!(left.code, Some(1), "{}", left.err);
+    assert!(left.err.contains("has lost the lease and ends"), "{}", left.err);
+
+    let fourth = start();
+    fourth.line("waits for the lease, which ");
+    let asked = Instant::now();
+    third.terminate();
+    fourth.line(leads);
+    assert!(asked.elapsed() < Duration::from_secs(4), "{:?}", asked.elapsed());
+    let left = third.end();
+    assert_eq!(left.code, Some(0), "{}", left.err);
+    assert!(left.err.contains("gave the lease back"), "{}", left.err);
+    assert!(http(&api, "DELETE", &format!("{SETS}/demo"), "").starts_with("HTTP/1.1 200"));
+    let left = sandbox.end();
+    assert_eq!(left.code, Some(0), "{}\n{}", left.err, fourth.said());
 }
 
 #[test]

@@ -363,3 +363,67 @@ fn an_answer_that_comes_after_the_set_is_gone_leaves_nothing() {
     let sizes = stage.view.sizes();
     assert_eq!((sizes["memory"], sizes["vanished"], sizes["writes"], sizes["names"]), (0, 0, 0, 0));
 }
+
+/// The answer that takes the last finalizer off bears the version of before: no own write is waited for, and a second
+/// teardown would begin before the watch shows the end.
+#[test]
+fn a_set_that_went_with_our_finalizer_is_not_looked_at_again() {
+    let mut stage = settled(0);
+    stage.world.edit(|set| set["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
+    stage.sync();
+    let seen = stage.view.observe(&Stage::key(), stage.clocks()).expect("a set");
+    let mut answer = stage.world.set.clone().expect("a set");
+    answer["metadata"]["finalizers"] = json!([]);
+    let attempt = cocoon_operator::core::action::Attempt {
+        action: ActionKind::RemoveFinalizer,
+        target: String::new(),
+        dry_run: false,
+    };
+    stage.view.answered(&seen.subject(), &attempt, &Outcome::done(answer.clone()));
+    stage.view.rest(seen);
+    assert!(stage.view.observe(&Stage::key(), stage.clocks()).is_none(), "a second teardown");
+    // Whatever is newer than that answer is there after all.
+    answer["metadata"]["resourceVersion"] = json!(stage.world.next_version());
+    answer["metadata"]["finalizers"] = json!(["somebody/else"]);
+    stage.view.apply(Kind::CocoonSets, Event::Applied(answer.clone()));
+    assert!(stage.view.observe(&Stage::key(), stage.clocks()).is_some());
+    stage.view.apply(Kind::CocoonSets, Event::Deleted(answer));
+    assert_eq!(stage.view.sizes()["released"], 0);
+}
+
+/// Decision R26: what left the watch is unknown, never gone; also to another set that waits for its VM's name.
+#[test]
+fn a_rivals_pod_that_left_the_watch_keeps_its_name_until_it_is_looked_for() {
+    let mut stage = settled(0);
+    let mut other = stage.world.set.clone().expect("a set");
+    // `vk-ns-demo-x-0` is the VM of this set's toolbox, and of the main agent of a set `x` in namespace `ns-demo`.
+    let toolbox = json!([{ "name": "x-0", "image": "i", "mode": "run" }]);
+    stage.world.edit(|set| set["spec"]["toolboxes"] = toolbox);
+    stage.drive(Duration::from_secs(60), &mut plainly);
+    let (vm, pod) = (format!("vk-{}-{}-x-0", common::NAMESPACE, common::SET), format!("{}-x-0", common::SET));
+    let key = Key::new(&format!("{}-{}", common::NAMESPACE, common::SET), "x");
+    other["metadata"]["uid"] = json!("uid-other");
+    other["metadata"]["namespace"] = json!(key.namespace);
+    other["metadata"]["name"] = json!(key.name);
+    stage.view.apply(Kind::CocoonSets, Event::Applied(other));
+    let has_it = |stage: &Stage| {
+        let seen = stage.view.observe(&key, stage.clocks()).expect("the other set");
+        seen.rivals.get(&vm).is_some_and(|rival| rival.has_it)
+    };
+    assert!(has_it(&stage));
+    let shown = stage.world.pods.get(&pod).cloned().expect("a pod");
+    let woken = stage.view.apply(Kind::Pods, Event::Deleted(shown));
+    assert!(has_it(&stage), "only its label went");
+    assert_eq!(keys_of(&woken), [Stage::key().to_string()], "nobody but its own set has to look");
+    // Its own set looks, and it is gone indeed: whoever waits for the name is woken.
+    let mut seen = stage.view.observe(&Stage::key(), stage.clocks()).expect("a set");
+    let look = cocoon_operator::core::action::Attempt {
+        action: ActionKind::ReadLive,
+        target: format!("pod/{pod}"),
+        dry_run: false,
+    };
+    cocoon_operator::core::cocoonset::absorb::absorb(&mut seen, &look, &Outcome::of(Class::NotFound));
+    let woken = stage.view.rest(seen);
+    assert!(!has_it(&stage), "gone");
+    assert!(keys_of(&woken).contains(&key.to_string()), "{woken:?}");
+}

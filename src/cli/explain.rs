@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
     }
 }
 
-fn wanted(text: &str) -> Result<Key, Failure> {
+pub(super) fn wanted(text: &str) -> Result<Key, Failure> {
     let parts: Vec<&str> = text.split('/').collect();
     match parts.as_slice() {
         [namespace, name] if !namespace.is_empty() && !name.is_empty() => Ok(Key::new(namespace, name)),

@@ -7,6 +7,10 @@ use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
 
+/// 1970 and 2200, in seconds.
+const EARLIEST: i64 = 0;
+const LATEST: i64 = 7_258_118_400;
+
 /// Where a value stands: the file, the document in it, the line at which that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
@@ -98,6 +102,10 @@ impl<'a> Field<'a> {
     pub(super) fn text(&self, what: &str) -> Result<&'a str, Failure> {
         self.value.as_str().filter(|text| !text.is_empty()).ok_or_else(|| self.expected(what))
     }
+    /// Text, also empty.
+    pub(super) fn string(&self, what: &str) -> Result<&'a str, Failure> {
+        self.value.as_str().ok_or_else(|| self.expected(what))
+    }
     /// true or false.
     pub(super) fn flag(&self) -> Result<bool, Failure> {
         self.value.as_bool().ok_or_else(|| self.expected("true or false"))
@@ -114,10 +122,17 @@ impl<'a> Field<'a> {
         let most = super::stream::OLDEST.as_secs();
         bounded.ok_or_else(|| self.expected(format_args!("a number of seconds from 0 to {most}")))
     }
-    /// A time as Kubernetes writes them.
+    /// A time as Kubernetes writes them, in an age that it may be of: what is waited for can be reckoned from it.
     pub(super) fn time(&self) -> Result<jiff::Timestamp, Failure> {
-        let time = self.value.as_str().and_then(|text| text.parse().ok());
-        time.ok_or_else(|| self.expected("a time such as 2026-08-03T12:03:00Z"))
+        let text = self.value.as_str().unwrap_or_default();
+        if let Ok(time) = text.parse::<jiff::Timestamp>()
+            && (EARLIEST..LATEST).contains(&time.as_second())
+        {
+            return Ok(time);
+        }
+        let is_far_out = text.len() > 4 && text.as_bytes().first().is_some_and(|c| c.is_ascii_digit() || *c == b'-');
+        let within = if is_far_out { ", from the year 1970 to 2199" } else { "" };
+        Err(self.expected(format_args!("a time such as 2026-08-03T12:03:00Z{within}")))
     }
     /// One of a closed list of words.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, Failure> {

@@ -20,7 +20,7 @@ pub(super) struct Kept {
     pub memory: Memory,
 }
 
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 14] = [
     "uid",
     "unseen",
     "attempts",
@@ -31,7 +31,9 @@ const FIELDS: [&str; 12] = [
     "watched",
     "foreign",
     "found",
+    "kept",
     "nodeNamesPruned",
+    "scalePruned",
     "error",
 ];
 
@@ -70,7 +72,11 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
     for (vm, age) in map(at, "found", "ages in seconds by VM name")? {
         memory.found.insert(vm.to_owned(), OLDEST.saturating_sub(age.seconds()?));
     }
+    for (vm, age) in map(at, "kept", "ages in seconds by VM name")? {
+        memory.kept.insert(vm.to_owned(), OLDEST.saturating_sub(age.seconds()?));
+    }
     memory.node_names_pruned = flag(at, "nodeNamesPruned")?;
+    memory.scale_pruned = flag(at, "scalePruned")?;
     if let Some(error) = at.get("error") {
         error.only(&["reason", "ageSeconds"])?;
         let reason = error.need("reason", "the reason of the error")?.text("the reason of the error")?;

@@ -1,12 +1,18 @@
 //! The command line: one file per word, and what they share.
 
 pub mod crds;
+#[cfg(feature = "shell")]
+pub mod dump;
 pub mod explain;
 mod field;
+pub mod graph;
 mod memory;
+mod metadata;
 mod nearest;
 mod observation;
 mod paint;
+#[cfg(feature = "sim")]
+pub mod recorded;
 #[cfg(feature = "sim")]
 pub mod replay;
 pub mod rules;
@@ -51,6 +57,9 @@ pub enum Command {
     /// Run the operator against a cluster in the same process; needs nothing installed
     #[cfg(feature = "sim")]
     Sandbox(Box<sandbox::Args>),
+    /// Read from a cluster all that a decision about an object depends on, for `explain`; changes nothing
+    #[cfg(feature = "shell")]
+    Dump(dump::Args),
     /// Say what the core decides about objects in files, and why; needs no cluster
     Explain(explain::Args),
     /// Play scenario files through the core and tell what happens; needs no cluster
@@ -58,6 +67,8 @@ pub enum Command {
     Replay(replay::Args),
     /// List every rule of the core, or print one in full
     Rules(rules::Args),
+    /// Draw the phases of both custom resources and how they follow one another
+    Graph(graph::Args),
     /// Print the manifests of both custom resources
     Crds,
 }
@@ -69,10 +80,13 @@ pub fn dispatch(command: Command) -> Result<Report, Failure> {
         Command::Run(options) => Ok(Report { text: String::new(), code: run::run(&options) }),
         #[cfg(feature = "sim")]
         Command::Sandbox(args) => sandbox::run(&args),
+        #[cfg(feature = "shell")]
+        Command::Dump(args) => dump::run(&args),
         Command::Explain(args) => explain::run(&args),
         #[cfg(feature = "sim")]
         Command::Replay(args) => replay::run(&args),
         Command::Rules(args) => rules::run(&args),
+        Command::Graph(args) => graph::run(&args),
         Command::Crds => crds::run(),
     }
 }

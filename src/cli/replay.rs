@@ -1,7 +1,10 @@
-//! `replay`: a scenario played through the core, and whether it still ends as it was recorded.
+//! `replay`: a scenario played through the core, or a recording decided again, and whether it is still as recorded.
 
+use super::recorded::{self, Telling, Wish};
 use super::{Failure, Report, UNMET};
-use crate::scenario::replay::{self, recorded};
+use crate::core::control::wake::Key;
+use crate::scenario::from_recording;
+use crate::scenario::replay::{self, recorded as recorded_transcript};
 use crate::scenario::schema::schema_text;
 use std::path::Path;
 
@@ -11,23 +14,40 @@ const AROUND: usize = 2;
 const MOST_LINES: usize = 4_000;
 
 /// `replay`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = "\
-A scenario says what is given, what happens, and what must be true in the end; tests/golden has many. Exits 1 where a \
-claim of a scenario does not hold.")]
+A scenario says what is given, what happens, and what must be true in the end; tests/golden has many. A recording is \
+what `run --record DIR` wrote: the directory, one of its files (.jsonl), or - for stdin; each of its passes is decided \
+again with the answers that came back then.
+
+Exits 1 where a claim of a scenario does not hold, or, with --check, where something is decided differently.")]
 pub struct Args {
-    /// Scenario files
+    /// Scenario files, and recordings
     #[arg(value_name = "FILE", required_unless_present_any = ["schema", "more"])]
     pub files: Vec<String>,
     /// The same, as the other commands take files
     #[arg(short = 'f', long = "file", value_name = "FILE", id = "more")]
     pub more: Vec<String>,
-    /// Print nothing where the transcript is the one that stands beside the file (.snap), else the difference, and exit 1
+    /// Print nothing where the transcript is the one that stands beside the scenario (.snap), or where every recorded pass
+    /// is decided as it was, else the difference, and exit 1
     #[arg(long)]
     pub check: bool,
+    /// Only the recorded passes of this object
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub object: Option<String>,
+    /// Print a scenario in which happens what was recorded of one object
+    #[arg(long, conflicts_with = "check")]
+    pub as_scenario: bool,
     /// Print the JSON schema of scenario files
-    #[arg(long, conflicts_with_all = ["files", "more", "check"])]
+    #[arg(long, conflicts_with_all = ["files", "more", "check", "as_scenario", "object"])]
     pub schema: bool,
+}
+
+impl Args {
+    /// These files, told.
+    pub fn of(files: &[&str]) -> Self {
+        Self { files: files.iter().map(|file| (*file).to_owned()).collect(), ..Self::default() }
+    }
 }
 
 /// `replay`.
@@ -35,34 +55,98 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
     if args.schema {
         return Ok(Report::of(schema_text()));
     }
+    if args.files.iter().chain(&args.more).filter(|file| *file == "-").count() > 1 {
+        return Err(Failure::Usage("-f -: stdin can be read once; expected it at most once".to_owned()));
+    }
+    let object = args.object.as_deref().map(super::explain::wanted).transpose()?;
+    if args.as_scenario {
+        return scenario(args, object);
+    }
+    if args.files.iter().chain(&args.more).filter(|file| *file == "-").count() > 1 {
+        return Err(Failure::Usage("-f -: stdin can be read once; expected it at most once".to_owned()));
+    }
     let mut report = Report::default();
+    let mut telling = Telling::of(Wish { object, check: args.check });
+    let mut recordings = false;
     for file in args.files.iter().chain(&args.more) {
-        let path = Path::new(file);
-        if path.is_dir() {
-            return Err(Failure::Usage(format!("{file}: is a directory; expected a scenario file")));
-        }
-        let played = replay::replay(path).map_err(|error| Failure::Usage(error.to_string()))?;
-        if args.check {
-            let Some(before) = recorded(path) else {
-                let beside = path.with_extension("snap");
-                let beside = beside.display();
-                return Err(Failure::Usage(format!("{file}: no transcript is recorded; expected one in {beside}")));
-            };
-            let found = difference(&before, played.transcript.trim_end());
-            if !found.is_empty() {
-                report.text += &format!("--- {file}, as recorded\n+++ {file}, now\n{found}");
+        match source(file)? {
+            Source::Recording(text) => {
+                recordings = true;
+                recorded::each_of(file, text.as_deref(), &mut |pass| telling.pass(&pass))?;
             }
-        } else {
-            report.text += &format!("{}\n", played.transcript.trim_end());
-        }
-        for claim in &played.failures {
-            report.text += &format!("does not hold in {file}: {claim}\n");
-        }
-        if !played.failures.is_empty() || (args.check && !report.text.is_empty()) {
-            report.code = UNMET;
+            Source::Scenario(text) => play(args, file, text.as_deref(), &mut report)?,
         }
     }
+    if recordings {
+        let told = telling.report()?;
+        report.text += &told.text;
+        report.code = report.code.max(told.code);
+    }
     Ok(report)
+}
+
+/// A scenario, and what was recorded. Of stdin the text.
+enum Source {
+    Scenario(Option<String>),
+    Recording(Option<String>),
+}
+
+fn source(file: &str) -> Result<Source, Failure> {
+    if file != "-" {
+        return Ok(if recorded::is_recording(file) { Source::Recording(None) } else { Source::Scenario(None) });
+    }
+    let text = super::source::read("-")?;
+    let is_recording = text.trim_start().starts_with('{');
+    Ok(if is_recording { Source::Recording(Some(text)) } else { Source::Scenario(Some(text)) })
+}
+
+fn play(args: &Args, file: &str, text: Option<&str>, report: &mut Report) -> Result<(), Failure> {
+    if args.check && text.is_some() {
+        return Err(Failure::Usage("--check -: no transcript stands beside stdin; expected a file".to_owned()));
+    }
+    let path = Path::new(file);
+    let played = text.map_or_else(|| replay::replay(path), |text| replay::replay_text("stdin", text));
+    let played = played.map_err(|error| Failure::Usage(error.to_string()))?;
+    if args.check {
+        let Some(before) = recorded_transcript(path) else {
+            let beside = path.with_extension("snap");
+            let beside = beside.display();
+            return Err(Failure::Usage(format!("{file}: no transcript is recorded; expected one in {beside}")));
+        };
+        let found = difference(&before, played.transcript.trim_end());
+        if !found.is_empty() {
+            report.text += &format!("--- {file}, as recorded\n+++ {file}, now\n{found}");
+        }
+    } else {
+        report.text += &format!("{}\n", played.transcript.trim_end());
+    }
+    let file = if text.is_some() { "stdin" } else { file };
+    for claim in &played.failures {
+        report.text += &format!("does not hold in {file}: {claim}\n");
+    }
+    if !played.failures.is_empty() || (args.check && !report.text.is_empty()) {
+        report.code = UNMET;
+    }
+    Ok(())
+}
+
+/// `--as-scenario`.
+fn scenario(args: &Args, object: Option<Key>) -> Result<Report, Failure> {
+    let mut passes = Vec::new();
+    for file in args.files.iter().chain(&args.more) {
+        let Source::Recording(text) = source(file)? else {
+            return Err(Failure::Usage(format!("{file}: is no recording; expected one with --as-scenario")));
+        };
+        recorded::each_of(file, text.as_deref(), &mut |pass| {
+            if object.as_ref().is_none_or(|only| *only == pass.key()) {
+                passes.push((pass.line, pass.held));
+            }
+            Ok(())
+        })?;
+    }
+    let written = from_recording::scenario(&passes).map_err(Failure::Usage)?;
+    written.notes.iter().for_each(|note| super::note(note));
+    Ok(Report::of(written.text))
 }
 
 /// One line of a difference.

@@ -173,7 +173,11 @@ fn markdown(all: &[Told]) -> String {
         }
         out.push_str(&format!("\n### {}\n{}\n", told.rule.id, told.text));
         let from = if told.from.is_empty() { "-".to_owned() } else { told.from.join(", ") };
-        let stories = if told.stories.is_empty() { "-".to_owned() } else { told.stories.join(", ") };
+        let stories = match told.stories.as_slice() {
+            [] => "-".to_owned(),
+            [a, b, c, rest @ ..] if !rest.is_empty() => format!("{a}, {b}, {c} and {} more", rest.len()),
+            few => few.join(", "),
+        };
         out.push_str(&format!("\nFrom: {from}. Stories: {stories}\n"));
     }
     out

@@ -1,10 +1,12 @@
 //! `run`: the operator, in a cluster or beside one.
 
+use crate::core::control::lease::NAME;
 use crate::core::wire::{Method, Reply, Request};
 use crate::shell::client::{self, Api};
 use crate::shell::clock::Clock;
 use crate::shell::options::{RunOptions, StartupError};
 use crate::shell::registry::Registry;
+use crate::shell::registry::credentials::Keyring;
 use crate::shell::{Exit, Stopper, logs, run_operator, shutdown};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use std::sync::Arc;
@@ -33,7 +35,6 @@ pub fn run(options: &RunOptions) -> u8 {
 }
 
 async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
-    options.no_election()?;
     let base = options.registry()?;
     let settings = options.settings()?;
     logs::start(options.log_level, options.log_format)?;
@@ -41,6 +42,13 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     std::panic::set_hook(Box::new(|panic| warn!("{panic}")));
     if let Some(notice) = base.notice() {
+        warn!("{notice}");
+    }
+    if let Some(notice) = settings.election.as_ref().and_then(|election| election.notice()) {
+        warn!("{notice}");
+    }
+    let keyring = Keyring::of_environment();
+    if let Some(notice) = keyring.notice(&base) {
         warn!("{notice}");
     }
     let clock = Clock::real();
@@ -55,12 +63,19 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
         reached = reachable(&client, &clock, &url, settings.http_timeout) => reached?,
     }
     info!(version = env!("CARGO_PKG_VERSION"), cluster = url, registry = %base, workers = settings.workers, "starting");
-    let registry = Registry::http(base, clock.clone())?;
+    match &settings.election {
+        Some(election) => {
+            let (namespace, identity) = (&election.namespace, &election.identity);
+            info!(namespace, lease = NAME, identity, "a leader is elected");
+        }
+        None => info!("no leader is elected: no other replica may run"),
+    }
+    let registry = Registry::http(base, clock.clone())?.with_keyring(keyring);
     run_operator(client, registry, settings, clock, shutdown).await
 }
 
 /// The file that is named, else the cluster that this process runs in, else the file that kubectl takes.
-async fn config(named: Option<&str>) -> Result<kube::Config, StartupError> {
+pub(super) async fn config(named: Option<&str>) -> Result<kube::Config, StartupError> {
     if let Some(paths) = named.filter(|paths| !paths.trim().is_empty()) {
         let refuse =
             |why: kube::config::KubeconfigError| StartupError::Kubeconfig { path: paths.to_owned(), why: told(&why) };
@@ -121,7 +136,7 @@ fn stop(stopper: &Stopper) {
 }
 
 /// An error and what is behind it, on one line.
-fn told(error: &dyn std::error::Error) -> String {
+pub(super) fn told(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

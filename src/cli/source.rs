@@ -40,7 +40,8 @@ fn name(file: &str) -> &str {
     if file == "-" { "stdin" } else { file }
 }
 
-fn read(file: &str) -> Result<String, Failure> {
+/// The text of a file, or of stdin.
+pub(super) fn read(file: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let read = if file == "-" {
         std::io::stdin().lock().read_to_end(&mut bytes)

@@ -143,6 +143,7 @@ impl Reading {
         metadata.entries("name and more")?;
         let name = metadata.need("name", "the name of the object")?.text("the name of the object")?;
         let namespace = metadata.get("namespace").map(|at| at.text("a namespace")).transpose()?;
+        super::metadata::check(&metadata)?;
         let mut object = at.value().clone();
         self.newest = newest(&object).into_iter().chain(self.newest).max();
         let key = match kind {

@@ -4,6 +4,7 @@ use super::explain::Explained;
 use super::paint::Paint;
 use super::table::table;
 use crate::core::action::{Attempt, Change, MetaPatch, Subject, Wait, Want};
+use crate::core::api::condition;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::decision::{Decision, Entry, Finding};
 use crate::core::oddity::excerpt;
@@ -69,7 +70,8 @@ fn phase(seen: &Observed) -> Option<String> {
 fn object(out: &mut String, one: &Explained, now: Timestamp, paint: Paint) {
     let subject = &one.subject;
     let title = format!("{} {}/{}", subject.kind, subject.namespace, subject.name);
-    line(out, 0, &paint.title(&title));
+    let trouble = headline(one).map(|trouble| format!(": {}", paint.alarm(&short(&trouble)))).unwrap_or_default();
+    line(out, 0, &format!("{}{trouble}", paint.title(&title)));
     if let Some(seen) = &one.seen {
         line(out, 2, &summary(seen, now));
         let facts = surroundings(seen, now);
@@ -99,6 +101,29 @@ fn object(out: &mut String, one: &Explained, now: Timestamp, paint: Paint) {
         }
         None => line(out, 2, "needs nobody"),
     }
+}
+
+/// What is wrong, if something is: what needs a person, what people should know, why nothing more is done, or what the
+/// status says where the reason is not seen here.
+fn headline(one: &Explained) -> Option<String> {
+    // Some messages begin with their reason.
+    let both = |reason: &str, message: &str| {
+        if message.starts_with(reason) { message.to_owned() } else { format!("{reason}: {message}") }
+    };
+    if let Some((reason, message)) = &one.error {
+        return Some(both(reason, message));
+    }
+    if let Some(trouble) = one.decision.troubles.first() {
+        return Some(both(&trouble.reason, &trouble.message));
+    }
+    let stops = |want: &Want| *want == Want::Wait(Wait::Stop);
+    let stop = one.decision.actions.iter().find(|action| stops(&action.want));
+    if let Some(action) = stop.filter(|_| one.decision.actions.len() == 1 && one.seen.is_some()) {
+        return Some(action.because.to_string());
+    }
+    let conditions = one.seen.as_ref().map(|seen| seen.set.status.conditions.as_slice()).unwrap_or_default();
+    let degraded = condition::find(conditions, "Degraded").filter(|condition| condition.is_true())?;
+    Some(format!("{} (as its status says)", both(&degraded.reason, &degraded.message)))
 }
 
 fn line(out: &mut String, indent: usize, text: &str) {

@@ -38,6 +38,13 @@ pub trait Observation: Clone + 'static {
     fn publish(&self, report: Report<Self::Phase>, troubles: &[Trouble]) -> Option<Finding>;
     /// Takes in what an attempt came to.
     fn absorb(&mut self, attempt: &Attempt, outcome: &Outcome);
+    /// The same, where the wish itself is at hand; true where it succeeded and was undone at once, so that what stands
+    /// behind it in the plan rests on nothing.
+    fn take_in(&mut self, want: &Want, attempt: &Attempt, outcome: &Outcome) -> bool {
+        let _ = want;
+        self.absorb(attempt, outcome);
+        false
+    }
     /// A law that this decision breaks, if it does.
     fn broken_law(&self, decision: &Decision) -> Option<Because>;
 }

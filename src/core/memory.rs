@@ -6,39 +6,78 @@ use super::outcome::{Class, Outcome};
 use super::pod::facts::{PodFacts, PodPhase};
 use super::pod::template::PodTemplate;
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// All of it, for one object, under its uid.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Memory {
-    /// Attempts that did not come to what was wanted, until they do.
+    /// Attempts that did not come to what was wanted, until they do. A success stands here where it did not stay.
+    #[serde(with = "listed", skip_serializing_if = "BTreeMap::is_empty")]
     pub attempts: BTreeMap<Attempt, Record>,
     /// The refusal of a create because the namespace is going (decision R6).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<NamespaceRefusal>,
     /// When the status was last written, since the process started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_status: Option<Duration>,
     /// Pods that we deleted ourselves: name to uid.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub deleted: BTreeMap<String, String>,
     /// Pods that went without our delete, as last seen: name to facts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub vanished: BTreeMap<String, Vanished>,
     /// VMs watched since their pod was created: pod uid to what was seen since.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub watched: BTreeMap<String, Watched>,
+    /// Pods made to restore a VM that were seen up since: by uid. What befalls them now is no wake.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub woken: BTreeSet<String>,
     /// Times that the rebuild histories state: each with its age when it was first read, and when that was since the
     /// process started. From then on the wall clock is not asked (D-48).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stamps: BTreeMap<Timestamp, (Duration, Duration)>,
     /// Pods of other owners under our names: name to when they were looked at.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub foreign: BTreeMap<String, Foreign>,
     /// Snapshots found where a pod was to be created: VM name to when.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub found: BTreeMap<String, Duration>,
+    /// Names on record whose tags were found to be there still: VM name to when.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept: BTreeMap<String, Duration>,
     /// The API server drops `nodeName` from status entries: its CRD is an older one (decision R25).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub node_names_pruned: bool,
+    /// Uid of the main agent's pod whose failure was counted; empty once one was Ready, none where nobody looked (D-52).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// The same of the two status fields of the scale subresource.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub scale_pruned: bool,
     /// The error that the object is in, and when it was last counted (decision R4).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<(String, Duration)>,
 }
 
+/// A map whose keys are no text, as a list of pairs.
+mod listed {
+    use super::{Attempt, BTreeMap, Record};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(map: &BTreeMap<Attempt, Record>, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<Attempt, Record>, D::Error> {
+        Vec::deserialize(from).map(|pairs| pairs.into_iter().collect())
+    }
+}
+
 /// What came of an attempt, and how often.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The last class.
     pub class: Class,
@@ -67,7 +106,7 @@ pub struct Record {
 }
 
 /// The refusal of a create because the namespace is going.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceRefusal {
     /// How often.
     pub count: u32,
@@ -82,7 +121,7 @@ pub struct NamespaceRefusal {
 }
 
 /// What a live read of the namespace said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NamespaceLive {
     /// Not asked since the refusal.
     Unasked,
@@ -95,7 +134,7 @@ pub enum NamespaceLive {
 }
 
 /// A pod that went without our delete.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vanished {
     /// Its uid.
     pub uid: String,
@@ -116,7 +155,7 @@ pub struct Vanished {
 }
 
 /// A pod of another owner under one of our names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Foreign {
     /// Kind and name of its controlling owner.
     pub owner: Option<(String, String)>,
@@ -129,7 +168,7 @@ pub struct Foreign {
 }
 
 /// What was seen of a VM since its pod was created.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
     /// It was `ready` at least once, or may have been while nobody watched.
     pub ever_ready: bool,
@@ -214,10 +253,12 @@ impl Memory {
     /// Forgets everything about pods and tags that are not named here, so that memory is bounded by what exists.
     pub fn retain(&mut self, pods: &dyn Fn(&str) -> bool, uids: &dyn Fn(&str) -> bool, vms: &dyn Fn(&str) -> bool) {
         self.watched.retain(|uid, _| uids(uid));
+        self.woken.retain(|uid| uids(uid));
         self.deleted.retain(|pod, _| pods(pod));
         self.vanished.retain(|pod, _| pods(pod));
         self.foreign.retain(|pod, _| pods(pod));
         self.found.retain(|vm, _| vms(vm));
+        self.kept.retain(|vm, _| vms(vm));
         self.attempts.retain(|attempt, record| is_about_any(attempt, &record.target, pods, vms));
     }
 }

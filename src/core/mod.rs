@@ -18,12 +18,14 @@ pub mod control;
 pub mod decide;
 pub mod decision;
 pub mod fact;
+pub mod graph;
 pub mod hibernation;
 pub mod memory;
 pub mod meta;
 pub mod oddity;
 pub mod outcome;
 pub mod pod;
+pub mod recording;
 pub mod rule;
 pub mod wire;
 

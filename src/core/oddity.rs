@@ -22,21 +22,33 @@ pub struct Oddity {
     pub field: String,
     /// What is wrong with it, for people.
     pub message: String,
+    /// Nobody can tell what was meant: what is made of it instead must cost no VM.
+    #[serde(skip)]
+    pub unreadable: bool,
 }
 
 impl Oddity {
     /// An oddity under any reason.
     pub fn new(reason: &'static str, field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { reason, field: field.into(), message: message.into() }
+        Self { reason, field: field.into(), message: message.into(), unreadable: false }
     }
     /// A value that breaks its schema.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(INVALID_SPEC, field, message)
     }
+    /// A value of which nobody can tell what was meant.
+    pub fn unreadable(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { unreadable: true, ..Self::invalid(field, message) }
+    }
     /// An annotation that cannot be read.
     pub fn corrupt(key: &str, message: impl Into<String>) -> Self {
         Self::new(CORRUPT_ANNOTATION, key, message)
     }
+}
+
+/// So many of something, in the form that the number asks for: `1 pod is`, `2 pods are`.
+pub fn many(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// At most `limit` bytes of a text, cut where a character ends: outside data is quoted, never copied whole.

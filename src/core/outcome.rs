@@ -119,20 +119,23 @@ pub enum Effect {
 }
 
 /// One answer, understood. Code branches on `class`; `message` is for people.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it was understood.
     pub class: Class,
     /// Not before this long from now, if the server said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
     /// The server's words, or ours where it had none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// What the server returned with a success.
+    #[serde(default, skip_serializing_if = "Answer::is_nothing")]
     pub answer: Answer,
 }
 
 /// What came with a success.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// Nothing that can be read on.
     #[default]
@@ -155,6 +158,16 @@ pub enum Answer {
         /// Annotation `cocoonstack.snapshot.baseimage`.
         base_image: Option<String>,
     },
+}
+
+impl Answer {
+    /// True where nothing came with it.
+    pub const fn is_nothing(&self) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Object(_) | Self::List { .. } | Self::Snapshot { .. } => false,
+        }
+    }
 }
 
 impl Outcome {

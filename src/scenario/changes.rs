@@ -56,6 +56,8 @@ pub fn change(world: &mut impl Realm, cast: &Cast, step: &Step) -> Result<(), St
         | Step::WatchGap(_)
         | Step::SecondOperator(_)
         | Step::Operator(_)
+        | Step::Kill
+        | Step::CutOff(_)
         | Step::Clock(_) => Ok(()),
     }
 }
@@ -117,10 +119,11 @@ fn rule(refuse: &Refuse) -> Rule {
 }
 
 fn verb(label: &str) -> Result<Verb, String> {
-    let all =
-        [Verb::Get, Verb::List, Verb::Create, Verb::Patch, Verb::Delete, Verb::RegistryHead, Verb::RegistryDelete];
-    let found = all.into_iter().find(|verb| verb.label() == label);
-    found.ok_or_else(|| format!("verb \"{label}\"; expected is one of {}", all.map(Verb::label).join(", ")))
+    let kubernetes = [Verb::Get, Verb::List, Verb::Create, Verb::Update, Verb::Patch, Verb::Delete];
+    let all = [&kubernetes[..], &[Verb::RegistryHead, Verb::RegistryDelete]].concat();
+    let found = all.iter().find(|verb| verb.label() == label).copied();
+    let labels = || all.iter().map(|verb| verb.label()).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| format!("verb \"{label}\"; expected is one of {}", labels()))
 }
 
 fn pattern(verb: Verb, kind: &Option<String>, name: &Option<String>) -> Pattern {

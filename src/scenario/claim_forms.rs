@@ -101,6 +101,10 @@ forms! {
     FiredMost = "rule ID fired at most NUMBER times",
     /// A first thing was done before another, e.g. `patch cocoonsets comes before delete pods`.
     Before = "VERB RESOURCE comes before OTHER THING",
+    /// A line about an operator's start, end or lease contains this.
+    Told = "it is told that TEXT",
+    /// No such line contains this.
+    NotTold = "it is not told that TEXT",
     /// No pass gave up, and no law was broken.
     NoGiveUp = "nothing gave up",
 }

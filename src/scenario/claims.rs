@@ -73,6 +73,8 @@ impl<R: Realm> Ground<'_, R> {
             | Form::FiredTimes
             | Form::FiredMost
             | Form::Before
+            | Form::Told
+            | Form::NotTold
             | Form::NoGiveUp => Ok(self.of_operator(claim)),
         }
     }
@@ -150,6 +152,8 @@ impl<R: Realm> Ground<'_, R> {
             Form::FiredTimes => counts.fired(first).to_string(),
             Form::FiredMost => most(counts.fired(first)),
             Form::Before => self.before(claim),
+            Form::Told => is(counts.notes().any(|note| note.contains(first)), "it is not"),
+            Form::NotTold => is(!counts.notes().any(|note| note.contains(first)), "it is"),
             Form::NoGiveUp => {
                 let given_up = counts.passes().find_map(|pass| match &pass.end {
                     PassEnd::GaveUp(because) => Some(because.to_string()),
@@ -226,6 +230,8 @@ fn wanted(claim: &Claim) -> String {
         | Form::NotFired
         | Form::FiredMost
         | Form::Before
+        | Form::Told
+        | Form::NotTold
         | Form::NoGiveUp => HOLDS.to_owned(),
     }
 }

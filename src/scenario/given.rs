@@ -57,11 +57,19 @@ pub struct SettingsGiven {
     pub watch_nodes: bool,
     /// Namespace deletion as of Kubernetes 1.33: the pods first, everything else once they are gone.
     pub ordered_namespace_deletion: bool,
-    /// The CocoonSet CRD is an older one, which prunes `nodeName` from the entries of the status.
+    /// The CocoonSet CRD is an older one, which prunes `nodeName` from the entries of the status, and what scaling shows.
     pub older_crd: bool,
+    /// The CocoonSet CRD takes anything for a spec, as somebody may have loosened it.
+    pub loose_crd: bool,
+    /// The operators elect a leader, under a lease of 15 s; without it each of them leads.
+    pub leader_election: bool,
+    /// The operators' own namespace, in which the lease lies, is there.
+    pub operator_namespace: bool,
     /// What admission merges into every pod that is created: a strategic merge patch, as a webhook or a limit range
     /// has it.
     pub admission_adds: Value,
+    /// Annotations that admission takes off whatever is patched, by key: a webhook that knows better.
+    pub admission_strips: Vec<String>,
 }
 
 impl Default for SettingsGiven {
@@ -71,7 +79,11 @@ impl Default for SettingsGiven {
             watch_nodes: true,
             ordered_namespace_deletion: true,
             older_crd: false,
+            loose_crd: false,
+            leader_election: false,
+            operator_namespace: true,
             admission_adds: Value::Null,
+            admission_strips: Vec::new(),
         }
     }
 }

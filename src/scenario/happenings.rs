@@ -76,7 +76,7 @@ pub struct Deed<'a> {
     pub action: &'a Action,
     /// What came of it.
     pub outcome: &'a Outcome,
-    /// The label of its verb, and the resource; empty for announcements, and for what never left (decision R29).
+    /// The label of its verb, and the resource; empty for announcements, and for what never left (decisions R11, R29).
     pub verb: &'static str,
     /// The resource.
     pub resource: &'static str,
@@ -88,7 +88,7 @@ impl PassStory {
     /// Everything that was carried out, in order.
     pub fn deeds(&self) -> impl Iterator<Item = Deed<'_>> {
         self.all_turns().flat_map(|turn| turn.decision.actions.iter().zip(&turn.outcomes)).map(|(action, outcome)| {
-            let call = call(&self.subject, action).filter(|_| !is_held_back(outcome));
+            let call = call(&self.subject, action).filter(|_| !never_left(outcome));
             let (verb, resource, writes) = call.map_or(("", "", false), |call| {
                 (call.verb().label(), call.resource(), call.verb().writes() && !is_dry_run(&action.want))
             });
@@ -153,6 +153,13 @@ impl<'a> Counts<'a> {
             Want::Ask(_) | Want::Change(_) | Want::Wait(_) => None,
         })
     }
+    /// What was told of the operators' starts, ends and lease.
+    pub fn notes(&self) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter_map(|happening| match happening {
+            Happening::Note { text, .. } => Some(text.as_str()),
+            Happening::Step(_) | Happening::World { .. } | Happening::Pass(_) => None,
+        })
+    }
     /// In how many passes this rule spoke.
     pub fn fired(&self, rule: &str) -> usize {
         self.passes().filter(|pass| pass.rules().iter().any(|id| id.0 == rule)).count()
@@ -183,8 +190,8 @@ fn is_refusal(outcome: &Outcome) -> bool {
     }
 }
 
-fn is_held_back(outcome: &Outcome) -> bool {
-    outcome.class == Class::Throttled && outcome.message.starts_with(HELD_BACK)
+fn never_left(outcome: &Outcome) -> bool {
+    outcome.class == Class::Fenced || outcome.class == Class::Throttled && outcome.message.starts_with(HELD_BACK)
 }
 
 fn is_dry_run(want: &Want) -> bool {

@@ -60,6 +60,9 @@ pub fn headline(step: &Step) -> String {
         Step::SecondOperator(false) => "the second operator stops".to_owned(),
         Step::Operator(true) => "the operator is started".to_owned(),
         Step::Operator(false) => "the operator is stopped".to_owned(),
+        Step::Kill => "the operator is killed".to_owned(),
+        Step::CutOff(true) => "the operator does not reach the API server any more".to_owned(),
+        Step::CutOff(false) => "the operator reaches the API server again".to_owned(),
         Step::Clock(span) => {
             let sign = if span.0.is_negative() { "-" } else { "+" };
             format!("the operator's clock jumps {sign}{}", told(span.duration()))

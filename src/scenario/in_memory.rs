@@ -3,6 +3,7 @@
 use super::happenings::Happening;
 use super::replica::Replica;
 use super::stage::{OperatorEvent, Stage};
+use super::standing;
 use crate::core::control::kinds::Kind;
 use crate::sim::world::World;
 use jiff::{SignedDuration, Timestamp};
@@ -24,6 +25,8 @@ pub struct InMemory {
     starts_at: Option<Duration>,
     down_for: Duration,
     happenings: Vec<Happening>,
+    elects: bool,
+    processes: u32,
 }
 
 impl InMemory {
@@ -39,7 +42,50 @@ impl InMemory {
             starts_at: None,
             down_for: Duration::ZERO,
             happenings: Vec::new(),
+            elects: false,
+            processes: 0,
         }
+    }
+
+    /// The same, whose operators elect a leader.
+    #[must_use]
+    pub fn electing(mut self, elects: bool) -> Self {
+        self.elects = elects;
+        self
+    }
+
+    fn start(&mut self, name: &str) -> Replica {
+        self.processes = self.processes.saturating_add(1);
+        let terms = self.elects.then(|| standing::terms(name, self.processes));
+        Replica::start(name, self.now, &self.refused).electing(terms)
+    }
+
+    /// The elections go on where something is due. True if anything was.
+    fn elections(&mut self) -> bool {
+        let mut any = false;
+        for replica in [&mut self.first, &mut self.second] {
+            let Some(running) = replica else { continue };
+            let Some(elected) = running.elect(&mut self.world, self.now) else { continue };
+            any = true;
+            let (now, name) = (self.now, running.name.clone());
+            let told = elected.told.iter().map(|(late, told)| standing::told(now.saturating_add(*late), &name, told));
+            self.happenings.extend(told);
+            self.now = now.saturating_add(elected.waited);
+            if elected.over {
+                *replica = None;
+            }
+        }
+        any
+    }
+
+    /// It stops as when it is asked to.
+    fn stop(&mut self, replica: Option<Replica>) {
+        let Some(mut replica) = replica else { return };
+        let Some(elected) = replica.stop(&mut self.world, self.now) else { return };
+        let (now, name) = (self.now, replica.name.as_str());
+        let told = elected.told.iter().map(|(late, told)| standing::told(now.saturating_add(*late), name, told));
+        self.happenings.extend(told);
+        self.now = now.saturating_add(elected.waited);
     }
 
     /// What the operator sees of this kind it sees this much later, until it starts anew.
@@ -71,7 +117,8 @@ impl InMemory {
         for replica in [&mut self.first, &mut self.second].into_iter().flatten() {
             replica.pump(&self.world, now);
         }
-        let (mut worked, mut waited) = (false, Duration::ZERO);
+        let (mut worked, mut waited) = (self.elections(), Duration::ZERO);
+        let now = self.now;
         for replica in [&mut self.first, &mut self.second] {
             let Some(running) = replica else { continue };
             let Some(ran) = running.work(&mut self.world, now) else { continue };
@@ -90,7 +137,7 @@ impl InMemory {
     fn restart(&mut self) {
         if self.starts_at.is_some_and(|at| at <= self.now) {
             self.starts_at = None;
-            self.first = Some(Replica::start("", self.now, &self.refused));
+            self.first = Some(self.start(""));
             self.happenings.push(Happening::Note { at: self.now, text: "the operator starts".to_owned() });
         }
     }
@@ -118,9 +165,18 @@ impl Stage for InMemory {
 
     fn operator(&mut self, event: OperatorEvent) {
         match event {
-            OperatorEvent::Start => self.first = Some(Replica::start("", self.now, &self.refused)),
-            OperatorEvent::Stop => self.first = None,
-            OperatorEvent::Second(on) => self.second = on.then(|| Replica::start("second", self.now, &self.refused)),
+            OperatorEvent::Start => self.first = Some(self.start("")),
+            OperatorEvent::Stop => {
+                let first = self.first.take();
+                self.stop(first);
+            }
+            OperatorEvent::Kill => self.first = None,
+            OperatorEvent::CutOff(on) => self.first.iter_mut().for_each(|replica| replica.cut_off(on)),
+            OperatorEvent::Second(true) => self.second = Some(self.start("second")),
+            OperatorEvent::Second(false) => {
+                let second = self.second.take();
+                self.stop(second);
+            }
             OperatorEvent::DieAfter(calls, down) => {
                 self.down_for = down;
                 if let Some(replica) = &mut self.first {
@@ -144,6 +200,12 @@ impl Stage for InMemory {
     fn next_due(&mut self) -> Option<Duration> {
         let world = self.world.next_due().map(|at| self.since_start(at));
         let operators = [&self.first, &self.second].into_iter().flatten().filter_map(Replica::next_due);
+        operators.chain(world).chain(self.starts_at).min()
+    }
+
+    fn next_work(&mut self) -> Option<Duration> {
+        let world = self.world.next_due().map(|at| self.since_start(at));
+        let operators = [&self.first, &self.second].into_iter().flatten().filter_map(Replica::next_work);
         operators.chain(world).chain(self.starts_at).min()
     }
 

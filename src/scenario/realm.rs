@@ -9,7 +9,7 @@ use crate::sim::node::{NodeSpec, Nodes, Site};
 use crate::sim::registry::Registry;
 use crate::sim::store::{ADMIN, Resource, Rule};
 use crate::sim::world::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A cluster that stories are played on.
 pub trait Realm {
@@ -72,6 +72,10 @@ impl Realm for World {
         let settings = self.store.settings_mut();
         settings.ordered_namespace_deletion = given.ordered_namespace_deletion;
         settings.admission_adds = given.admission_adds.clone();
+        settings.admission_strips = given.admission_strips.clone();
+        if given.loose_crd {
+            loose_crds().iter().for_each(|crd| drop(self.store.install_crd(crd)));
+        }
         if given.older_crd {
             older_crds().iter().for_each(|crd| drop(self.store.install_crd(crd)));
         }
@@ -102,7 +106,8 @@ impl Realm for World {
     }
 }
 
-/// The CRD of the operator before this one knows no `nodeName` in the entries of the status.
+/// The CRD of the operator before this one knows no `nodeName` in the entries of the status, and no scale subresource
+/// with its two fields.
 fn older_crds() -> Vec<Value> {
     let mut all: Vec<Value> = crds().into_iter().collect();
     for crd in &mut all {
@@ -112,6 +117,25 @@ fn older_crds() -> Vec<Value> {
             if let Some(fields) = entry {
                 fields.remove("nodeName");
             }
+        }
+        if let Some(fields) = crd.pointer_mut(status).and_then(Value::as_object_mut) {
+            fields.remove("subAgents");
+            fields.remove("selector");
+        }
+        if let Some(subresources) = crd.pointer_mut("/spec/versions/0/subresources").and_then(Value::as_object_mut) {
+            subresources.remove("scale");
+        }
+    }
+    all
+}
+
+/// Specs are not validated, nor are they between two versions of an object.
+fn loose_crds() -> Vec<Value> {
+    let mut all: Vec<Value> = crds().into_iter().collect();
+    for crd in &mut all {
+        if let Some(schema) = crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema") {
+            schema["properties"]["spec"] = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            schema.as_object_mut().into_iter().for_each(|map| drop(map.remove("x-kubernetes-validations")));
         }
     }
     all

@@ -6,8 +6,16 @@ use std::path::Path;
 
 /// Plays a scenario file in memory. An `Err` is one message that names the file, the place and what is expected.
 pub fn replay(path: &Path) -> Result<Played, ScriptError> {
-    let script = Script::load(path)?;
-    runner::play(&script).map_err(|message| ScriptError { file: path.display().to_string(), at: None, message })
+    play(&path.display().to_string(), &Script::load(path)?)
+}
+
+/// Plays the text of a scenario; `name` is what messages call it.
+pub fn replay_text(name: &str, text: &str) -> Result<Played, ScriptError> {
+    play(name, &Script::parse(name, text)?)
+}
+
+fn play(name: &str, script: &Script) -> Result<Played, ScriptError> {
+    runner::play(script).map_err(|message| ScriptError { file: name.to_owned(), at: None, message })
 }
 
 /// The transcript that stands beside a scenario file, where there is one.

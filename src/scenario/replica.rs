@@ -2,12 +2,14 @@
 
 use super::gates::Gates;
 use super::happenings::{PassEnd, PassStory};
+use super::standing::{Elected, Standing};
 use super::watching::{Watching, query};
 use crate::core::action::{Action, Attempt, Subject};
 use crate::core::call::{Call, call};
 use crate::core::classify::classify;
-use crate::core::cocoonset::observed::{Lease, Observed};
+use crate::core::cocoonset::observed::Observed;
 use crate::core::control::bugs::Bugs;
+use crate::core::control::election::{Terms, term_for};
 use crate::core::control::errors;
 use crate::core::control::flow::Leave;
 use crate::core::control::kinds::{Event, Kind};
@@ -43,6 +45,7 @@ pub struct Replica {
     gates: Gates,
     bugs: Bugs,
     started: Duration,
+    election: Standing,
 }
 
 /// What a pass came to, for who drives the operator.
@@ -70,7 +73,30 @@ impl Replica {
             gates: Gates::default(),
             bugs: Bugs::default(),
             started: now,
+            election: Standing::default(),
         }
+    }
+
+    /// The same, which stands for election under these terms.
+    #[must_use]
+    pub fn electing(mut self, terms: Option<Terms>) -> Self {
+        self.election = Standing::under(terms);
+        self
+    }
+    /// It does not reach the API server, or does again.
+    pub fn cut_off(&mut self, on: bool) {
+        self.election.cut_off = on;
+        Kind::ALL.into_iter().for_each(|kind| self.lag(kind, on));
+    }
+    /// Goes on with the election, if there is something to do and the cluster was seen.
+    pub fn elect(&mut self, world: &mut World, now: Duration) -> Option<Elected> {
+        let wall = self.wall(world.now());
+        if self.is_synced() { self.election.go_on(world, wall, now.saturating_sub(self.started)) } else { None }
+    }
+    /// Stops, and gives the lease back.
+    pub fn stop(&mut self, world: &mut World, now: Duration) -> Option<Elected> {
+        let wall = self.wall(world.now());
+        self.election.stop(world, wall, now.saturating_sub(self.started))
     }
 
     /// What this kind's watch shows stands still, or goes on.
@@ -103,18 +129,28 @@ impl Replica {
 
     /// When it would look again by itself.
     pub fn next_due(&self) -> Option<Duration> {
+        let election = self.election.next_due().map(|due| due.saturating_add(self.started));
+        election.into_iter().chain(self.next_work()).min()
+    }
+    /// The same but for the lease.
+    pub fn next_work(&self) -> Option<Duration> {
         let watches = self.watches.values().filter_map(Watching::next_due);
-        watches.chain(self.queue.next_due().map(|due| due.saturating_add(self.started))).min()
+        let queue = self.queue.next_due().filter(|_| self.election.leads());
+        watches.chain(queue.map(|due| due.saturating_add(self.started))).min()
+    }
+
+    fn is_synced(&self) -> bool {
+        Kind::ALL.iter().all(|kind| self.view.is_synced(*kind) || self.refused.contains(kind))
     }
 
     /// One pass, if there is something to look at.
     pub fn work(&mut self, world: &mut World, at: Duration) -> Option<Ran> {
-        if !Kind::ALL.iter().all(|kind| self.view.is_synced(*kind) || self.refused.contains(kind)) {
+        if !self.is_synced() || !self.election.leads() {
             return None;
         }
         let mono = at.saturating_sub(self.started);
         let key = self.queue.next(mono)?;
-        let clocks = Clocks { now: self.wall(world.now()), mono, seed: 0, lease: Lease::NotNeeded };
+        let clocks = Clocks { now: self.wall(world.now()), mono, seed: 0, lease: self.election.lease(mono) };
         let Some(seen) = self.view.observe(&key, clocks) else {
             self.bugs.over(&key);
             self.queue.done(&key, mono, Rest::OnChange);
@@ -142,12 +178,13 @@ impl Replica {
             PassEnd::Rest(after) => {
                 self.bugs.over(key);
                 let (decision, behind) = (&story.last.decision, !seen.unseen.is_empty());
-                let counts = errors::rested(&mut seen.memory, decision, behind, began);
-                let error = decision.error().filter(|_| counts).map(|trouble| trouble.reason.to_string());
+                let counted = errors::rested(&mut seen.memory, decision, behind, began);
+                let error = errors::counting(decision, &counted).next().map(|trouble| trouble.reason.to_string());
                 (after.map_or(Rest::OnChange, Rest::After), error)
             }
         };
-        self.view.rest(seen);
+        let woken = self.view.rest(seen);
+        self.wake(woken, began.saturating_add(self.started));
         story.error = error;
         rest
     }
@@ -208,18 +245,23 @@ impl Replica {
             Some((call, leave))
         });
         let calls: Vec<Option<(Call, Leave)>> = calls.collect();
+        // The wave leaves side by side: under one term.
+        let lease = self.election.lease(now);
         for (action, call) in wave.iter().zip(calls) {
             let Some((call, leave)) = call else {
                 outcomes.push(Outcome::of(Class::Done));
                 continue;
             };
             let held_back = self.gates.holds_back(&call, leave, now);
-            let sent = held_back.is_none();
+            let passed = held_back.is_none();
+            let fenced = (passed && term_for(lease, call.verb()).is_none()).then_some(Reply::Fenced);
+            let sent = passed && fenced.is_none();
             if sent && self.dies_after == Some(0) {
                 return (outcomes, true, waited);
             }
-            let reply = held_back.unwrap_or_else(|| send(world, &call));
-            if sent {
+            let cut_off = self.election.cut_off;
+            let reply = held_back.or(fenced).unwrap_or_else(|| send(world, &call, cut_off));
+            if passed {
                 self.gates.ended(&call, &reply, now);
             }
             if reply == Reply::TimedOut {
@@ -285,8 +327,9 @@ impl Replica {
     }
 }
 
-fn send(world: &mut World, call: &Call) -> Reply {
+fn send(world: &mut World, call: &Call, cut_off: bool) -> Reply {
     match call {
+        Call::Api { .. } if cut_off => Reply::TimedOut,
         Call::Api { request, .. } => world.api(crate::sim::world::OPERATOR, request),
         Call::Registry { verb, vm, tag, digest } => world.registry_call(*verb, vm, tag, digest.as_deref()),
     }

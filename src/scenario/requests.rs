@@ -7,6 +7,9 @@ use crate::core::contract::keys;
 use crate::core::wire::{JSON, MERGE_PATCH, Method, Request};
 use serde_json::{Map, Value, json};
 
+/// Where the operators of a story keep their lease.
+pub const OPERATOR_NAMESPACE: &str = "cocoon-system";
+
 fn set_path(cast: &Cast, set: Option<&str>) -> String {
     let key = cast.key(set);
     format!("/apis/{}/{}/namespaces/{}/cocoonsets/{}", keys::GROUP, keys::VERSION, key.namespace, key.name)
@@ -75,6 +78,9 @@ pub fn patch(cast: &Cast, patch: &PatchStep) -> Request {
         Resource::Cocoonsets | Resource::CocoonsetsStatus => set_path(cast, Some(&patch.name)),
         Resource::Cocoonhibernations => hibernation_path(cast, &patch.name),
         Resource::Pods => pod_path(cast, &patch.name),
+        Resource::Leases => {
+            format!("/apis/coordination.k8s.io/v1/namespaces/{OPERATOR_NAMESPACE}/leases/{}", patch.name)
+        }
         Resource::Namespaces | Resource::Nodes => format!("/api/v1/{}/{}", patch.resource.plural(), patch.name),
     };
     let status = patch.status || patch.resource == Resource::CocoonsetsStatus;

@@ -40,13 +40,16 @@ pub fn play_embedded(script: &Script) -> Result<Played, String> {
 
 /// The first stage, with the cluster as this story finds it.
 pub fn in_memory(script: &Script) -> Result<InMemory, String> {
-    Ok(InMemory::new(setting::world(&script.given)?, &setting::refused_kinds(&script.given)))
+    let stage = InMemory::new(setting::world(&script.given)?, &setting::refused_kinds(&script.given));
+    Ok(stage.electing(script.given.settings.leader_election))
 }
 
 /// The second stage, with the cluster as this story finds it.
 pub fn embedded(script: &Script) -> Result<Embedded, String> {
     let world = setting::world(&script.given)?;
-    Embedded::new(world, &setting::refused_kinds(&script.given)).map_err(|error| format!("the runtime: {error}"))
+    let stage = Embedded::new(world, &setting::refused_kinds(&script.given));
+    let stage = stage.map_err(|error| format!("the runtime: {error}"))?;
+    Ok(stage.electing(script.given.settings.leader_election))
 }
 
 /// Plays it on a stage whose cluster is as given.
@@ -96,6 +99,8 @@ fn perform(stage: &mut impl Stage, cast: &setting::Cast, step: &Step) -> Result<
             kinds.iter().for_each(|(kind, on)| stage.operator(OperatorEvent::Gap(kind.kind(), *on)));
         }
         Step::SecondOperator(on) => stage.operator(OperatorEvent::Second(*on)),
+        Step::Kill => stage.operator(OperatorEvent::Kill),
+        Step::CutOff(on) => stage.operator(OperatorEvent::CutOff(*on)),
         Step::Operator(on) => stage.operator(if *on { OperatorEvent::Start } else { OperatorEvent::Stop }),
         Step::Clock(span) => stage.operator(OperatorEvent::Jump(span.0)),
         Step::Apply(_)
@@ -122,6 +127,6 @@ fn perform(stage: &mut impl Stage, cast: &setting::Cast, step: &Step) -> Result<
 /// What the story says where `settle` did not come to an end.
 fn unsettled(stage: &mut impl Stage, step: &Step) -> Option<String> {
     let due =
-        stage.next_due().filter(|due| matches!(step, Step::Settle) && *due <= stage.now().saturating_add(QUIET))?;
+        stage.next_work().filter(|due| matches!(step, Step::Settle) && *due <= stage.now().saturating_add(QUIET))?;
     Some(format!("does not settle: something is due again in {}", told(due.saturating_sub(stage.now()))))
 }

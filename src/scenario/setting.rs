@@ -3,6 +3,7 @@
 use super::given::{Given, NodeGiven, PodGiven, SetGiven};
 use super::pods_given;
 use super::realm::Realm;
+use super::requests::OPERATOR_NAMESPACE;
 use crate::core::contract::keys;
 use crate::core::control::kinds::Kind;
 use crate::core::control::wake::Key;
@@ -93,6 +94,9 @@ pub fn world(given: &Given) -> Result<World, String> {
 pub fn set_up(world: &mut impl Realm, given: &Given) -> Result<(), String> {
     world.set_up(&given.settings)?;
     world.add_namespace(&given.namespace);
+    if given.settings.leader_election && given.settings.operator_namespace {
+        world.add_namespace(OPERATOR_NAMESPACE);
+    }
     match &given.nodes {
         None => NODES.iter().for_each(|name| add_node(world, name, &NodeGiven::default())),
         Some(nodes) => nodes.iter().for_each(|(name, node)| add_node(world, name, node)),
@@ -130,14 +134,12 @@ pub fn create_set(world: &mut impl Realm, namespace: &str, set: &SetGiven) -> Re
         world.add_namespace(&namespace);
     }
     let path = format!("/apis/{}/{}/namespaces/{namespace}/cocoonsets", keys::GROUP, keys::VERSION);
-    if let Some(present) = world.get("cocoonsets.cocoonset.cocoonstack.io", &namespace, &name) {
-        let mut next = present.clone();
-        for key in ["spec"] {
-            if let Some(fields) = next.as_object_mut() {
-                fields.insert(key.to_owned(), set.object.get(key).cloned().unwrap_or_default());
-            }
-        }
-        return done(world, Request::new(Method::Put, format!("{path}/{name}")).with_body(JSON, next));
+    if world.get("cocoonsets.cocoonset.cocoonstack.io", &namespace, &name).is_some() {
+        // Whatever has been written to it meanwhile: only the spec is the user's.
+        let spec = set.object.get("spec").cloned().unwrap_or_default();
+        let patch = json!([{ "op": "add", "path": "/spec", "value": spec }]);
+        let request = Request::new(Method::Patch, format!("{path}/{name}"));
+        return done(world, request.with_body(crate::core::wire::JSON_PATCH, patch));
     }
     create(world, &namespace, &set.object)?;
     if let Some(status) = &set.status {

@@ -13,6 +13,10 @@ pub enum OperatorEvent {
     Start,
     /// It stops.
     Stop,
+    /// It is killed, and gives nothing back.
+    Kill,
+    /// It does not reach the API server, or does again.
+    CutOff(bool),
     /// It dies after so many further calls, and starts again after this long.
     DieAfter(u32, Duration),
     /// What it sees of a kind stands still, or goes on.
@@ -42,13 +46,15 @@ pub trait Stage {
     fn now(&self) -> Duration;
     /// When something is due next, by anybody.
     fn next_due(&mut self) -> Option<Duration>;
+    /// The same but for the lease, which is renewed for ever.
+    fn next_work(&mut self) -> Option<Duration>;
     /// Lets everything happen that is due up to this time. Steps themselves take no time.
     fn run_until(&mut self, at: Duration);
     /// Lets everything happen that is due, until nothing is for long.
     fn settle(&mut self) {
         let start = self.now();
         self.run_until(start);
-        while let Some(due) = self.next_due() {
+        while let Some(due) = self.next_work() {
             if due > self.now().saturating_add(QUIET) || due > start.saturating_add(LONGEST) {
                 return;
             }

@@ -60,6 +60,10 @@ pub enum Step {
     SecondOperator(bool),
     /// The operator is stopped, or started with empty memory: `- operator: false`.
     Operator(bool),
+    /// The operator is killed and gives nothing back; `operator: true` starts another: `- kill`.
+    Kill,
+    /// The operator does not reach the API server, or does again: `- cut-off: true`.
+    CutOff(bool),
     /// The operator's wall clock jumps: `- clock: -5m`.
     Clock(Span),
     /// The namespace is created, as after a deletion: `- create-namespace`.
@@ -154,6 +158,8 @@ pub enum Resource {
     Namespaces,
     /// Nodes.
     Nodes,
+    /// Leases, in the operator's namespace.
+    Leases,
 }
 
 impl Resource {
@@ -165,6 +171,7 @@ impl Resource {
             Self::Pods => "pods",
             Self::Namespaces => "namespaces",
             Self::Nodes => "nodes",
+            Self::Leases => "leases",
         }
     }
     /// With its group, as rules and the store spell it.
@@ -176,6 +183,7 @@ impl Resource {
             Self::Pods => "pods",
             Self::Namespaces => "namespaces",
             Self::Nodes => "nodes",
+            Self::Leases => "leases.coordination.k8s.io",
         }
     }
 }
@@ -287,9 +295,9 @@ pub enum Refuser {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Fault {
-    /// The verb as it is counted: get, list, create, patch, delete; of the registry head, delete-tag.
+    /// The verb as it is counted: get, list, create, update, patch, delete; of the registry head, delete-tag.
     pub verb: String,
-    /// The resource: pods, cocoonsets, cocoonsets/status, namespaces, snapshots; every one without.
+    /// The resource: pods, cocoonsets, cocoonsets/status, namespaces, leases, snapshots; every one without.
     #[serde(default)]
     pub resource: Option<String>,
     /// The object; every one without.

@@ -59,13 +59,30 @@ impl Api {
 
     /// Sends one request of this flow and reads the whole answer.
     pub async fn send(&self, flow: &str, request: &Request) -> Reply {
+        self.send_within(flow, request, || Some(self.deadline)).await
+    }
+
+    /// The same within a term: it may be waited for as long as `term` says at the moment at which it leaves, which may be
+    /// long after it came here, and without a term it does not leave (decision R11).
+    pub async fn send_within(&self, flow: &str, request: &Request, term: impl Fn() -> Option<Duration>) -> Reply {
         let permit = match self.limits.leave(flow).await {
             Ok(permit) => permit,
             Err(left) => return held_back(left),
         };
-        let reply = tokio::time::timeout(self.deadline, self.exchange(request)).await.unwrap_or(Reply::TimedOut);
-        self.metrics.request(request.method.as_str(), &reply);
+        let Some(left) = term() else { return Reply::Fenced };
+        let reply = self.exchanged(request, self.deadline.min(left)).await;
         permit.answered(&reply);
+        reply
+    }
+
+    /// Sends one request past the gate: what keeps the lease must not queue behind what the lease is for.
+    pub async fn send_apart(&self, request: &Request, deadline: Duration) -> Reply {
+        self.exchanged(request, self.deadline.min(deadline)).await
+    }
+
+    async fn exchanged(&self, request: &Request, deadline: Duration) -> Reply {
+        let reply = tokio::time::timeout(deadline, self.exchange(request)).await.unwrap_or(Reply::TimedOut);
+        self.metrics.request(request.method.as_str(), &reply);
         reply
     }
 

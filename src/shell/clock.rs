@@ -66,8 +66,8 @@ impl Clock {
     pub const fn seed(&self) -> u64 {
         self.seed
     }
-    /// All that a decision is told of it.
-    pub fn clocks(&self) -> Clocks {
-        Clocks { now: self.wall(), mono: self.since_start(), seed: self.seed, lease: Lease::NotNeeded }
+    /// All that a decision is told of it, under this right to write.
+    pub fn clocks(&self, lease: Lease) -> Clocks {
+        Clocks { now: self.wall(), mono: self.since_start(), seed: self.seed, lease }
     }
 }

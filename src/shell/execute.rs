@@ -31,8 +31,14 @@ async fn one(shell: &Shell, subject: &Subject, action: &Action) -> Outcome {
 
 async fn answer(shell: &Shell, call: &Call) -> Outcome {
     let outcome = match call {
-        Call::Api { verb, resource, request } => classify(*verb, &shell.api.send(resource, request).await),
-        Call::Registry { verb, vm, tag, digest } => shell.registry.carry_out(*verb, vm, tag, digest.as_deref()).await,
+        Call::Api { verb, resource, request } => {
+            let term = || shell.leader.term(*verb);
+            classify(*verb, &shell.api.send_within(resource, request, term).await)
+        }
+        Call::Registry { verb, vm, tag, digest } => {
+            let term = |verb| shell.leader.term(verb);
+            shell.registry.carry_out(*verb, vm, tag, digest.as_deref(), &term).await
+        }
     };
     shell.metrics.outcome(call.verb(), call.resource(), outcome.class);
     outcome
@@ -43,7 +49,7 @@ async fn answer(shell: &Shell, call: &Call) -> Outcome {
 fn announce(shell: &Shell, subject: &Subject, action: &Action) -> Outcome {
     if let Want::Announce(told) = &action.want {
         let key = key_of(subject);
-        shell.metrics.announced(&key, &told.reason, &shell.state.phase(&key));
+        shell.metrics.announced(&key, &told.reason);
         info!(
             controller = subject.kind.to_lowercase(), namespace = subject.namespace, name = subject.name,
             rule = %action.rule, reason = told.reason, warning = told.warning, "{}", plain(&told.message)

@@ -1,5 +1,6 @@
 //! Prometheus families, under the names that dashboards know today, and ours. They show and never influence.
 
+use crate::core::api::words::SetPhase;
 use crate::core::control::errors::PassResult;
 use crate::core::control::queue::{Spans, Stats};
 use crate::core::control::wake::Key;
@@ -40,6 +41,8 @@ pub struct Metrics {
     dead_letters: IntCounterVec,
     failures: IntCounterVec,
     oddities: IntCounterVec,
+    recorded: IntCounterVec,
+    leads: IntGauge,
 }
 
 #[derive(Debug)]
@@ -106,6 +109,14 @@ impl Metrics {
                 "Watch lines that did not read",
                 &["kind"],
             ),
+            recorded: family.counters(
+                "cocoon_operator_recorded_passes_total",
+                "Passes that were to be recorded",
+                &["result"],
+            ),
+            leads: family
+                .gauges("leader_election_master_status", "Whether this process leads", &["name"])
+                .with_label_values(&[crate::core::control::lease::NAME]),
             registry,
         };
         for result in PassResult::ALL {
@@ -136,6 +147,10 @@ impl Metrics {
             self.errors.inc();
         }
     }
+    /// Whether this process leads.
+    pub fn leads(&self, leads: bool) {
+        self.leads.set(leads.into());
+    }
     /// A pass panicked.
     pub fn panicked(&self) {
         self.panics.inc();
@@ -160,15 +175,24 @@ impl Metrics {
     pub fn odd_line(&self, kind: &str) {
         self.oddities.with_label_values(&[kind]).inc();
     }
-    /// Something happened that is announced: counted on the transition, by its reason. `phase` is the set's until then.
-    pub fn announced(&self, set: &Key, reason: &str, phase: &str) {
+    /// A main agent was newly found to have failed, while the set was in this phase.
+    pub fn failed(&self, phase: &SetPhase) {
+        self.failures.with_label_values(&[phase.as_str()]).inc();
+    }
+    /// A pass was to be recorded.
+    pub fn recorded(&self, recorded: Recorded) {
+        let result = match recorded {
+            Recorded::Written => "written",
+            Recorded::Lost => "lost",
+        };
+        self.recorded.with_label_values(&[result]).inc();
+    }
+    /// Something happened that is announced: counted on the transition, by its reason.
+    pub fn announced(&self, set: &Key, reason: &str) {
         let labels = [set.namespace.as_str(), set.name.as_str()];
         match reason {
             "SubAgentRebuilding" => self.rebuilds.with_label_values(&labels).inc(),
             "SubAgentDeadLetter" => self.dead_letters.with_label_values(&labels).inc(),
-            "PodLifecycleFailed" => {
-                self.failures.with_label_values(&[if phase.is_empty() { "Pending" } else { phase }]).inc();
-            }
             _ => {}
         }
     }
@@ -194,6 +218,15 @@ impl Metrics {
     pub fn errors(&self) -> u64 {
         self.errors.get()
     }
+}
+
+/// What became of a pass that was to be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It stands in a file.
+    Written,
+    /// The disk could not take it.
+    Lost,
 }
 
 impl QueueMetrics {
@@ -267,8 +300,8 @@ mod tests {
     fn a_set_that_is_gone_leaves_no_series() {
         let metrics = Metrics::new();
         let key = Key::new("ns", "demo");
-        metrics.announced(&key, "SubAgentRebuilding", "Running");
-        metrics.announced(&key, "SubAgentDeadLetter", "Running");
+        metrics.announced(&key, "SubAgentRebuilding");
+        metrics.announced(&key, "SubAgentDeadLetter");
         assert!(
             metrics.text().contains("cocoon_operator_subagent_rebuild_total{cocoonset=\"demo\",namespace=\"ns\"} 1")
         );

@@ -2,14 +2,17 @@
 
 pub mod client;
 pub mod clock;
+mod election_options;
 pub mod execute;
 pub mod health;
 pub mod http;
+pub mod leader;
 pub mod limits;
 pub mod logs;
 pub mod metrics;
 pub mod options;
 pub mod reconcile;
+pub mod recorder;
 pub mod reference;
 pub mod registry;
 mod shutdown;
@@ -21,13 +24,16 @@ pub mod workers;
 
 pub use shutdown::{Shutdown, Stopper, shutdown};
 
+use crate::core::control::election::Ending;
 use crate::core::control::kinds::Kind;
 use client::Api;
 use clock::Clock;
 use health::Health;
 use http::Serves;
+use leader::Leadership;
 use metrics::Metrics;
 use options::{Settings, StartupError};
+use recorder::Recorder;
 use registry::Registry;
 use state::State;
 use std::sync::Arc;
@@ -42,6 +48,8 @@ use tracing::{info, warn};
 pub enum Exit {
     /// It was asked to stop, and nothing is under way.
     Stopped,
+    /// It lost its lease: nothing was sent any more.
+    LeaseLost,
 }
 
 impl Exit {
@@ -49,6 +57,7 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Stopped => 0,
+            Self::LeaseLost => 1,
         }
     }
 }
@@ -61,6 +70,8 @@ pub struct Shell {
     pub registry: Registry,
     /// View and queue.
     pub state: State,
+    /// Who leads.
+    pub leader: Leadership,
     /// What the watches were last heard of.
     pub health: Health,
     /// What is counted.
@@ -73,6 +84,8 @@ pub struct Shell {
     pub witness: Option<Arc<dyn Witness>>,
     /// Whoever says when the next pass may begin; without, at once.
     pub pace: Option<Arc<dyn Pace>>,
+    /// Whoever writes passes down.
+    pub recorder: Option<Recorder>,
     stopping: AtomicBool,
 }
 
@@ -84,12 +97,14 @@ impl Shell {
             api: Api::new(client, clock.clone(), settings.http_timeout, Arc::clone(&metrics)),
             registry,
             state: State::new(clock.clone()),
+            leader: Leadership::new(settings.election.as_ref(), settings.http_timeout, clock.clone()),
             health: Health::new(clock.clone(), settings.watch_timeout),
             metrics,
             clock,
             settings,
             witness: None,
             pace: None,
+            recorder: None,
             stopping: AtomicBool::new(false),
         }
     }
@@ -106,6 +121,15 @@ impl Shell {
     pub fn with_pace(mut self, pace: Arc<dyn Pace>) -> Self {
         self.pace = Some(pace);
         self
+    }
+
+    /// The same, recording its passes where its settings say so.
+    pub fn recording(mut self) -> Result<Self, StartupError> {
+        if let Some(to) = &self.settings.record {
+            self.state.keep_objects();
+            self.recorder = Some(Recorder::start(to, Arc::clone(&self.metrics))?);
+        }
+        Ok(self)
     }
 
     /// Why it is not ready; nothing where it is.
@@ -131,7 +155,7 @@ pub async fn run_operator(
     clock: Clock,
     shutdown: Shutdown,
 ) -> Result<Exit, StartupError> {
-    run(Arc::new(Shell::new(client, registry, settings, clock)), shutdown).await
+    run(Arc::new(Shell::new(client, registry, settings, clock).recording()?), shutdown).await
 }
 
 /// The same, for whoever wants to look at the running operator.
@@ -152,25 +176,66 @@ pub async fn run_on(shell: Arc<Shell>, ports: Ports, mut shutdown: Shutdown) -> 
     tokio::select! {
         biased;
         () = shutdown.wanted() => {}
-        () = shell.health.settled() => info!("every kind is listed, the work begins"),
+        () = shell.health.settled() => info!("every kind is listed"),
     }
+    // Whoever has not seen the cluster has no use for the lease.
+    let exit = if shutdown.is_wanted() { Exit::Stopped } else { lead(&shell, shutdown).await };
+    watches.shutdown().await;
+    servers.shutdown().await;
+    if let Some(recorder) = &shell.recorder {
+        recorder.close();
+    }
+    exit
+}
+
+/// Waits for the lease, works while it lasts, and gives it back.
+async fn lead(shell: &Arc<Shell>, mut shutdown: Shutdown) -> Exit {
+    let mut election = {
+        let shell = Arc::clone(shell);
+        tokio::spawn(async move { leader::keep(&shell).await })
+    };
     let mut workers = JoinSet::new();
-    for _ in 0..shell.settings.workers {
-        let (shell, shutdown) = (Arc::clone(&shell), shutdown.clone());
-        workers.spawn(async move { workers::work(&shell, shutdown).await });
-    }
-    shutdown.wanted().await;
+    let (stopper, stopping) = self::shutdown();
+    let exit = loop {
+        tokio::select! {
+            biased;
+            () = shutdown.wanted() => break Exit::Stopped,
+            // It does not panic and nobody cancels it: an error cannot mean that the lease is still held.
+            ended = &mut election => break exit(ended.ok()),
+            () = shell.leader.gained(), if workers.is_empty() => {
+                info!("the work begins");
+                for _ in 0..shell.settings.workers {
+                    let (shell, stopping) = (Arc::clone(shell), stopping.clone());
+                    workers.spawn(async move { workers::work(&shell, stopping).await });
+                }
+            }
+        }
+    };
     shell.stopping.store(true, Ordering::Relaxed);
+    stopper.stop();
     info!("stopping: no more work is taken");
+    // The lease is renewed meanwhile, where it is held; where it is lost, nothing leaves any more.
     let finished = async { while workers.join_next().await.is_some() {} };
-    if tokio::time::timeout(shell.settings.shutdown_timeout, finished).await.is_err() {
+    let abandoned = tokio::time::timeout(shell.settings.shutdown_timeout, finished).await.is_err();
+    if abandoned {
         // Safe: what is in flight is guarded by its precondition, and the next start looks afresh.
         warn!("what was under way did not end in time and is abandoned");
     }
     workers.shutdown().await;
-    watches.shutdown().await;
-    servers.shutdown().await;
-    Exit::Stopped
+    // What was abandoned may still be on its way: then others wait the lease out.
+    if exit == Exit::LeaseLost || !shell.leader.is_needed() || abandoned {
+        election.abort();
+        return exit;
+    }
+    shell.leader.stop();
+    self::exit(election.await.ok())
+}
+
+fn exit(ending: Option<Ending>) -> Exit {
+    match ending {
+        Some(Ending::Stopped) => Exit::Stopped,
+        Some(Ending::Lost(_)) | None => Exit::LeaseLost,
+    }
 }
 
 /// The ports of one operator, taken before anything else starts.

@@ -1,6 +1,8 @@
 //! Flags and environment of the operator, parsed once. A flag wins over the environment; an empty variable counts as
 //! unset; a number that is not one is refused (decision R29).
 
+pub use super::election_options::{ElectionOptions, ElectionSettings};
+use super::recorder::RecordTo;
 use super::reference::Base;
 use clap::{ArgAction, Args};
 use std::time::Duration;
@@ -19,9 +21,12 @@ pub enum StartupError {
         /// What is wrong with it.
         why: String,
     },
-    /// Leader election is asked for.
-    #[error("--leader-elect: this version has no leader election; run one replica with --leader-elect=false")]
-    LeaderElection,
+    /// The terms of the election contradict each other.
+    #[error("{why}")]
+    Election {
+        /// What is wrong, and what is expected.
+        why: &'static str,
+    },
     /// An address does not read.
     #[error("{flag} {text:?}: expected HOST:PORT, :PORT, or 0 for none")]
     Address {
@@ -71,6 +76,14 @@ pub enum StartupError {
     /// The machine's certificates cannot be used.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),
+    /// A recording cannot be begun.
+    #[error("--record {dir}: {why}; expected a directory that can be written to")]
+    Record {
+        /// Where.
+        dir: String,
+        /// Why not.
+        why: String,
+    },
     /// Something of the machine that a start needs failed.
     #[error("{what}: {why}")]
     Environment {
@@ -87,9 +100,10 @@ impl StartupError {
         match self {
             Self::NoRegistry
             | Self::Registry { .. }
-            | Self::LeaderElection
+            | Self::Election { .. }
             | Self::Address { .. }
             | Self::Listener { .. }
+            | Self::Record { .. }
             | Self::Kubeconfig { .. } => 2,
             Self::NoCluster { .. }
             | Self::Unreachable { .. }
@@ -116,10 +130,9 @@ pub struct RunOptions {
     /// Address of /healthz and /readyz
     #[arg(long, env = "PROBE_ADDR", value_name = "ADDRESS", default_value = ":8081")]
     pub health_probe_bind_address: String,
-    /// Elect a leader among replicas
-    #[arg(long, env = "LEADER_ELECT", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
-        require_equals = true, default_value = "true", default_missing_value = "true", value_parser = flag_or_empty)]
-    pub leader_elect: OrUnset<bool>,
+    /// Who leads.
+    #[command(flatten)]
+    pub election: ElectionOptions,
     /// How many CocoonSets are worked on at once
     #[arg(long, env = "COCOONSET_CONCURRENCY", value_name = "N", default_value = "4", value_parser = workers)]
     pub cocoonset_concurrency: OrUnset<usize>,
@@ -144,6 +157,9 @@ pub struct RunOptions {
     /// Longest wait at the end for what is under way
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration)]
     pub shutdown_timeout: Duration,
+    /// Record every pass here, to be decided again with `replay`; the newest half gigabyte is kept
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<std::path::PathBuf>,
 }
 
 /// A value, or a variable that is set to nothing.
@@ -190,10 +206,14 @@ pub struct Settings {
     pub metrics: Option<Address>,
     /// Where the probes are served.
     pub probes: Option<Address>,
+    /// Where passes are recorded.
+    pub record: Option<RecordTo>,
+    /// The election, if there is one.
+    pub election: Option<ElectionSettings>,
 }
 
 impl Default for Settings {
-    /// What the flags default to, without any port.
+    /// What the flags default to, without any port and election.
     fn default() -> Self {
         Self {
             workers: 4,
@@ -202,6 +222,8 @@ impl Default for Settings {
             shutdown_timeout: Duration::from_secs(20),
             metrics: None,
             probes: None,
+            record: None,
+            election: None,
         }
     }
 }
@@ -216,6 +238,8 @@ impl RunOptions {
             shutdown_timeout: self.shutdown_timeout,
             metrics: address("--metrics-bind-address", &self.metrics_bind_address, 8080)?,
             probes: address("--health-probe-bind-address", &self.health_probe_bind_address, 8081)?,
+            record: self.record.as_ref().map(RecordTo::dir),
+            election: self.election.settings()?,
         })
     }
 
@@ -223,11 +247,6 @@ impl RunOptions {
     pub fn registry(&self) -> Result<Base, StartupError> {
         let base = self.oci_registry.as_deref().filter(|base| !base.trim().is_empty());
         Base::parse(base.ok_or(StartupError::NoRegistry)?, self.oci_registry_plain_http.and_then(|plain| plain.0))
-    }
-
-    /// Refuses what this version cannot do.
-    pub fn no_election(&self) -> Result<(), StartupError> {
-        if self.leader_elect.0.unwrap_or(true) { Err(StartupError::LeaderElection) } else { Ok(()) }
     }
 }
 
@@ -250,7 +269,7 @@ pub fn address(flag: &'static str, text: &str, default: u16) -> Result<Option<Ad
 }
 
 /// As Go reads a truth value.
-fn flag_or_empty(text: &str) -> Result<OrUnset<bool>, String> {
+pub(super) fn flag_or_empty(text: &str) -> Result<OrUnset<bool>, String> {
     match text.trim() {
         "" => Ok(OrUnset(None)),
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(OrUnset(Some(true))),
@@ -288,7 +307,7 @@ fn format(text: &str) -> Result<LogFormat, String> {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let expected = || "expected a duration from 1s to 1h, e.g. 30s or 5m".to_owned();
     let parsed: jiff::SignedDuration = text.trim().parse().map_err(|_| expected())?;
     let duration = Duration::try_from(parsed).map_err(|_| expected())?;
@@ -318,15 +337,6 @@ mod tests {
         assert_eq!((settings.workers, settings.http_timeout.as_secs()), (4, 30));
         assert_eq!(settings.metrics, Some(Address { host: String::new(), port: 8080 }));
         assert_eq!(settings.probes, Some(Address { host: String::new(), port: 8081 }));
-    }
-
-    #[test]
-    fn election_is_refused_until_there_is_one() {
-        for flags in [&[][..], &["--leader-elect"], &["--leader-elect=true"], &["--leader-elect=1"]] {
-            assert_eq!(parse(flags).expect("parses").no_election().expect_err("refused").code(), 2);
-        }
-        assert!(parse(&["--leader-elect=false"]).expect("parses").no_election().is_ok());
-        assert!(parse(&["--leader-elect=maybe"]).is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub struct Base {
     scheme: &'static str,
     host: String,
     path: String,
+    declared: bool,
 }
 
 /// How long a repository's name may be.
@@ -45,19 +46,36 @@ impl Base {
             return Err(refuse("its path is too long"));
         }
         let plain = plain_http.unwrap_or_else(|| is_loopback(authority.host()));
-        Ok(Self { scheme: if plain { "http" } else { "https" }, host: host.to_owned(), path: path.to_owned() })
+        let scheme = if plain { "http" } else { "https" };
+        let declared = plain_http == Some(true);
+        Ok(Self { scheme, host: host.to_owned(), path: path.to_owned(), declared })
+    }
+
+    /// True where plain HTTP is declared to be fine, for whatever the registry sends us to as well (decision R29).
+    pub fn is_declared_plain(&self) -> bool {
+        self.declared
+    }
+
+    /// Host and port, as named.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The repository of a VM; `None` where no registry could have it.
+    pub fn repository(&self, vm: &str) -> Option<String> {
+        let repository = if self.path.is_empty() { vm.to_owned() } else { format!("{}/{vm}", self.path) };
+        let fits = (2..=MAX_REPOSITORY).contains(&repository.len()) && !vm.is_empty();
+        let climbs = repository.split('/').any(|part| part.is_empty() || part == "." || part == "..");
+        (fits && !climbs && repository.chars().all(is_of_repository)).then_some(repository)
     }
 
     /// The manifest of a VM's tag; `None` where no registry could have it.
     pub fn manifest(&self, vm: &str, tag: &str) -> Option<String> {
-        let repository = if self.path.is_empty() { vm.to_owned() } else { format!("{}/{vm}", self.path) };
-        let fits = (2..=MAX_REPOSITORY).contains(&repository.len()) && !vm.is_empty();
+        let repository = self.repository(vm)?;
         let tag_reads = (1..=128).contains(&tag.len())
             && tag.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
             && !tag.starts_with(['.', '-']);
-        let climbs = repository.split('/').any(|part| part.is_empty() || part == "." || part == "..");
-        (fits && tag_reads && !climbs && repository.chars().all(is_of_repository))
-            .then(|| format!("{}://{}/v2/{repository}/manifests/{tag}", self.scheme, self.host))
+        tag_reads.then(|| format!("{}://{}/v2/{repository}/manifests/{tag}", self.scheme, self.host))
     }
 
     /// True where it is spoken to without TLS.
@@ -65,14 +83,30 @@ impl Base {
         self.scheme == "http"
     }
 
-    /// What to say at the start where an older operator would have fallen back to plain HTTP silently.
+    /// What to say at the start: that an older operator would have fallen back to plain HTTP silently, or that nothing
+    /// protects what is said (decision R29).
     pub fn notice(&self) -> Option<String> {
-        (self.scheme == "https" && is_private(&self.host)).then(|| {
-            format!(
-                "registry {} is asked over https only; if it speaks plain HTTP, set OCI_REGISTRY_PLAIN_HTTP=true",
-                self.host
-            )
-        })
+        let host = &self.host;
+        match self.scheme {
+            "https" if is_private(host) => Some(format!(
+                "registry {host} is asked over https only; if it speaks plain HTTP, set OCI_REGISTRY_PLAIN_HTTP=true"
+            )),
+            "http" if !self.is_local() => Some(format!(
+                "registry {host} is asked over plain HTTP: answers can be forged and credentials read on the way"
+            )),
+            _ => None,
+        }
+    }
+
+    /// True where the platform's other tools find credentials by themselves, which this version does not (registry.md
+    /// 5).
+    pub fn is_google(&self) -> bool {
+        let host = self.host.split(':').next().unwrap_or_default();
+        host == "gcr.io" || [".gcr.io", ".pkg.dev", ".google.com"].iter().any(|end| host.ends_with(end))
+    }
+
+    fn is_local(&self) -> bool {
+        self.host.parse::<http::uri::Authority>().is_ok_and(|authority| is_loopback(authority.host()))
     }
 }
 
@@ -91,7 +125,7 @@ fn without_brackets(host: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     host == "localhost"
         || host.ends_with(".localhost")
         || without_brackets(host).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -146,6 +180,16 @@ mod tests {
         assert!(Base::parse("10.0.0.7/p", None).expect("a base").notice().is_some());
         assert!(Base::parse("reg.local:5000/p", None).expect("a base").notice().is_some());
         assert!(Base::parse("asia-docker.pkg.dev/p", None).expect("a base").notice().is_none());
+        let unprotected = Base::parse("10.0.0.7/p", Some(true)).expect("a base").notice().expect("a warning");
+        assert!(unprotected.contains("plain HTTP"), "{unprotected}");
+        assert!(Base::parse("localhost:5000/p", None).expect("a base").notice().is_none());
+    }
+
+    #[test]
+    fn googles_hosts_are_known() {
+        let google = |base| Base::parse(base, None).expect("a base").is_google();
+        assert!(["gcr.io/p", "eu.gcr.io/p", "asia-docker.pkg.dev/p/r", "x.google.com:443/p"].into_iter().all(google));
+        assert!(!["pkg.dev.example/p", "notgcr.io/p", "localhost:5000"].into_iter().any(google));
     }
 
     #[test]

@@ -1,32 +1,34 @@
-//! The snapshot registry: does a tag exist, and let it go. Anonymous, by tag, each call with a deadline.
+//! The snapshot registry: does a tag exist, and let it go. By tag, each call with a deadline, understood by the one
+//! classifier (registry.md 2, 3, 6).
+
+mod challenge;
+pub mod credentials;
+mod exchange;
+mod remote;
+mod target;
+mod tickets;
 
 use super::clock::Clock;
 use super::limits::{Limits, held_back};
 use super::options::StartupError;
 use super::reference::Base;
-use super::transport;
-use crate::core::classify::classify;
 use crate::core::outcome::{Answer, Class, Outcome};
-use crate::core::wire::{Reply, Verb, retry_after};
-use bytes::Bytes;
+use crate::core::wire::{Reply, Verb};
+use credentials::Keyring;
 use futures::future::BoxFuture;
-use http::header::{ACCEPT, RETRY_AFTER, USER_AGENT};
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use remote::{Asked, Remote, Said};
 use std::sync::Arc;
 use std::time::Duration;
+use tickets::Access;
+use tokio::time::Instant;
 
 /// Connect and response together (registry.md 6).
 pub const DEADLINE: Duration = Duration::from_secs(10);
-/// A manifest or an error's body; what is longer is neither.
-const MAX_BODY: usize = 4 << 20;
-/// Every kind of manifest that a tag may point at.
-const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
-    application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json, \
-    application/vnd.docker.distribution.manifest.v1+json, application/vnd.docker.distribution.manifest.v1+prettyjws";
+/// A call may take this many times as long, with the token and the look that it needs.
+const REQUESTS: u32 = 3;
+
+/// How long a call of this verb may still take; nothing where it may not be sent at all (decision R11).
+pub type Term<'a> = &'a (dyn Fn(Verb) -> Option<Duration> + Send + Sync);
 
 /// A registry in the same process: answers one whole call for a VM's tag. A delete that names a digest it carries out
 /// only under that digest.
@@ -40,33 +42,15 @@ pub struct Registry {
 }
 
 enum Backend {
-    Http { base: Base, client: HttpClient },
+    Http(Box<Remote>),
     Local(Local),
 }
 
-type HttpClient = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
-
 impl Registry {
-    /// Over HTTP, at this base.
+    /// Over HTTP, at this base; anonymous until a keyring is given.
     pub fn http(base: Base, clock: Clock) -> Result<Self, StartupError> {
-        let provider = rustls::crypto::ring::default_provider();
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_connect_timeout(Some(DEADLINE));
-        let tls = if base.is_plain() {
-            // No certificate is ever looked at, so a machine without any will do.
-            let config = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
-                .with_safe_default_protocol_versions()
-                .map_err(tls_refused)?
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth();
-            HttpsConnectorBuilder::new().with_tls_config(config)
-        } else {
-            HttpsConnectorBuilder::new().with_provider_and_platform_verifier(provider).map_err(tls_refused)?
-        };
-        let connector = tls.https_or_http().enable_http1().wrap_connector(connector);
-        let client = Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { backend: Backend::Http { base, client }, limits: Limits::new(clock), deadline: DEADLINE })
+        let remote = Remote::new(base, clock.clone(), DEADLINE)?;
+        Ok(Self { backend: Backend::Http(Box::new(remote)), limits: Limits::new(clock), deadline: DEADLINE })
     }
 
     /// In the same process.
@@ -74,72 +58,97 @@ impl Registry {
         Self { backend: Backend::Local(answer), limits: Limits::new(clock), deadline: DEADLINE }
     }
 
-    /// The same, with another deadline of its calls.
+    /// The same, with another deadline of its requests; a whole call may take three times as long.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
+    /// The same, with user and password from here where the registry asks for them.
+    #[must_use]
+    pub fn with_keyring(mut self, keyring: Keyring) -> Self {
+        if let Backend::Http(remote) = &mut self.backend {
+            remote.keyring = keyring;
+        }
+        self
+    }
+
     /// Carries out one call of the core and understands the answer.
     ///
-    /// A delete that expects a digest is sent only right after a HEAD that showed it: by tag it has no precondition of
-    /// its own (decision R11). A HEAD that shows another digest, or fails, is the delete's outcome: `Unavailable` or a
-    /// refusal, since nothing was sent and so nothing happened; the next decision probes again.
-    pub async fn carry_out(&self, verb: Verb, vm: &str, tag: &str, digest: Option<&str>) -> Outcome {
+    /// A delete is sent only right after a HEAD that showed the tag, and the digest that it expects if it expects one:
+    /// by tag it has no precondition of its own (decision R11), and a delete of what is not there makes some registries
+    /// create an empty package (registry.md 4). A HEAD that shows no such tag, another digest, or fails, is the delete's
+    /// outcome: nothing was sent and so nothing happened; the next decision probes again.
+    ///
+    /// Each request is sent only where the term allows it at that very moment, and waited for no longer than it lasts.
+    pub async fn carry_out(&self, verb: Verb, vm: &str, tag: &str, digest: Option<&str>, term: Term<'_>) -> Outcome {
+        if term(verb).is_none() {
+            return Said::of(verb, Reply::Fenced).outcome;
+        }
+        let until = Instant::now() + self.deadline.saturating_mul(REQUESTS);
         match &self.backend {
-            Backend::Http { base, client } => {
-                if let (Verb::RegistryDelete, Some(expected)) = (verb, digest) {
-                    let head = self.ask(base, client, Verb::RegistryHead, vm, tag).await;
-                    if let Some(instead) = held_by(head, expected) {
+            Backend::Http(remote) => {
+                let access = if verb == Verb::RegistryDelete { Access::Delete } else { Access::Pull };
+                let mut asked = Asked { verb, vm, tag, access, deadline: self.deadline, until, term };
+                if verb == Verb::RegistryDelete {
+                    asked.verb = Verb::RegistryHead;
+                    if let Some(instead) = held_by(self.look(remote, &mut asked).await, digest) {
                         return instead;
                     }
+                    asked.verb = verb;
                 }
-                self.ask(base, client, verb, vm, tag).await
+                self.look(remote, &mut asked).await
             }
             Backend::Local(answer) => {
-                let answer = answer(verb, vm.to_owned(), tag.to_owned(), digest.map(str::to_owned));
-                self.gate(verb, answer).await
+                // Not begun before the gate lets it through.
+                let call = async {
+                    let Some(left) = term(verb) else { return Said::of(verb, Reply::Fenced) };
+                    let answer = answer(verb, vm.to_owned(), tag.to_owned(), digest.map(str::to_owned));
+                    let reply = tokio::time::timeout(self.deadline.min(left), answer).await;
+                    Said::of(verb, reply.unwrap_or(Reply::TimedOut))
+                };
+                self.gate(call).await.outcome
             }
         }
     }
 
-    async fn ask(&self, base: &Base, client: &HttpClient, verb: Verb, vm: &str, tag: &str) -> Outcome {
-        match base.manifest(vm, tag) {
-            Some(url) => self.gate(verb, exchange(client, verb, url)).await,
-            None => {
-                let words = format!("{vm}:{tag} is no reference that a registry could have");
-                Outcome::of(Class::Unsupported).saying(words)
-            }
+    /// Asks, and asks for the manifest itself where a HEAD does not say enough: no digest, or an absence that a page for
+    /// people speaks of, which a proxy sends for anything.
+    async fn look(&self, remote: &Remote, asked: &mut Asked<'_>) -> Outcome {
+        let said = self.gate(remote.ask(asked)).await;
+        let nameless = matches!(said.outcome.answer, Answer::Snapshot { digest: None, .. });
+        let doubtful = said.outcome.class == Class::Absent && said.markup;
+        if asked.verb != Verb::RegistryHead || !(nameless || doubtful) {
+            return said.outcome;
         }
+        asked.verb = Verb::RegistryGet;
+        self.gate(remote.ask(asked)).await.outcome
     }
 
-    async fn gate(&self, verb: Verb, call: impl Future<Output = Reply>) -> Outcome {
-        let reply = match self.limits.leave("snapshots").await {
+    async fn gate(&self, call: impl Future<Output = Said>) -> Said {
+        match self.limits.leave("snapshots").await {
             Ok(permit) => {
-                let reply = tokio::time::timeout(self.deadline, call).await.unwrap_or(Reply::TimedOut);
-                permit.answered(&reply);
-                reply
+                let said = call.await;
+                permit.answered(&said.reply);
+                said
             }
-            Err(left) => held_back(left),
-        };
-        classify(verb, &reply)
+            Err(left) => Said::of(Verb::RegistryHead, held_back(left)),
+        }
     }
 }
 
-fn tls_refused(error: impl std::fmt::Display) -> StartupError {
-    StartupError::Tls(error.to_string())
-}
-
-/// What stands in the place of a delete that expects this digest, after this HEAD; nothing where it may be sent.
-fn held_by(head: Outcome, expected: &str) -> Option<Outcome> {
+/// What stands in the place of a delete that expects this digest, or none, after this HEAD; nothing where it may be
+/// sent.
+fn held_by(head: Outcome, expected: Option<&str>) -> Option<Outcome> {
     let unsent = |words: String| Some(Outcome::of(Class::Unavailable).saying(words));
-    match (head.class, &head.answer) {
-        (Class::Present, Answer::Snapshot { digest: Some(found), .. }) if found == expected => None,
-        (Class::Present, Answer::Snapshot { digest: Some(found), .. }) => {
+    match (head.class, &head.answer, expected) {
+        (Class::Present, _, None) => None,
+        (Class::Present, Answer::Snapshot { digest: Some(found), .. }, Some(expected)) if found == expected => None,
+        (Class::Present, Answer::Snapshot { digest: Some(found), .. }, Some(expected)) => {
             unsent(format!("not deleted: the tag has digest {found}, {expected} was expected"))
         }
-        (Class::Present, _) => {
+        (Class::Present, _, Some(expected)) => {
             unsent(format!("not deleted: the registry names no digest of the tag, {expected} was expected"))
         }
         _ => Some(head),
@@ -149,60 +158,23 @@ fn held_by(head: Outcome, expected: &str) -> Option<Outcome> {
 impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.backend {
-            Backend::Http { base, .. } => write!(f, "Registry({base})"),
+            Backend::Http(remote) => write!(f, "Registry({})", remote.base),
             Backend::Local(_) => f.write_str("Registry(local)"),
         }
-    }
-}
-
-async fn exchange(client: &HttpClient, verb: Verb, url: String) -> Reply {
-    let method = match verb {
-        Verb::RegistryHead => http::Method::HEAD,
-        Verb::RegistryDelete => http::Method::DELETE,
-        // The core asks nothing else of a registry; a GET changes nothing.
-        Verb::RegistryGet
-        | Verb::Get
-        | Verb::List
-        | Verb::Watch
-        | Verb::Create
-        | Verb::Update
-        | Verb::Patch
-        | Verb::Delete => http::Method::GET,
-    };
-    let request = http::Request::builder()
-        .method(method)
-        .uri(url)
-        .header(ACCEPT, MANIFESTS)
-        .header(USER_AGENT, concat!("cocoon-operator/", env!("CARGO_PKG_VERSION")))
-        .body(Empty::new());
-    let Ok(request) = request else { return Reply::Reset { sent: false } };
-    let response = match client.request(request).await {
-        Ok(response) => response,
-        Err(error) => return transport::lost(&error),
-    };
-    let (parts, body) = response.into_parts();
-    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    match Limited::new(body, MAX_BODY).collect().await {
-        Ok(body) => Reply::Http {
-            status: parts.status.as_u16(),
-            retry_after: header(RETRY_AFTER.as_str()).and_then(retry_after),
-            digest: header("docker-content-digest").map(str::to_owned),
-            body: body.to_bytes().into(),
-        },
-        Err(error) => transport::lost(error.as_ref()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::classify::classify;
 
     const ONE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
     const TWO: &str = "sha256:2222222222222222222222222222222222222222222222222222222222222222";
 
     /// What stands in the place of a delete that expects `ONE`, after a HEAD that is answered so.
     fn after_head(reply: Reply) -> Option<Class> {
-        held_by(classify(Verb::RegistryHead, &reply), ONE).map(|outcome| outcome.class)
+        held_by(classify(Verb::RegistryHead, &reply), Some(ONE)).map(|outcome| outcome.class)
     }
 
     fn head(status: u16, digest: Option<&str>) -> Reply {
@@ -226,10 +198,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_delete_leaves_only_with_enough_of_the_term_left() {
+        let answers: Local = Arc::new(|_, _, _, _| Box::pin(std::future::ready(head(202, None))));
+        let registry = Registry::local(answers, Clock::starting_at(jiff::Timestamp::UNIX_EPOCH, 0));
+        for (allowed, verb, class) in [
+            (false, Verb::RegistryDelete, Class::Fenced),
+            (true, Verb::RegistryDelete, Class::Absent),
+            (false, Verb::RegistryHead, Class::Present),
+        ] {
+            let term = |verb| (allowed || verb != Verb::RegistryDelete).then_some(Duration::from_secs(1));
+            let outcome = registry.carry_out(verb, "vk-a", "hibernate", None, &term).await;
+            assert_eq!(outcome.class, class, "{verb:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_registry_that_hangs_is_given_up() {
         let hangs: Local = Arc::new(|_, _, _, _| Box::pin(std::future::pending()));
         let registry = Registry::local(hangs, Clock::starting_at(jiff::Timestamp::UNIX_EPOCH, 0));
-        let outcome = registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None).await;
+        let outcome =
+            registry.carry_out(Verb::RegistryDelete, "vk-a", "hibernate", None, &|_| Some(Duration::MAX)).await;
         assert_eq!(outcome.class, Class::Unknown);
     }
 }

@@ -2,13 +2,14 @@
 
 use super::clock::Clock;
 use crate::core::action::{Attempt, Subject};
-use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::observed::{Lease, Observed};
 use crate::core::control::bugs::Bugs;
 use crate::core::control::kinds::{Event, Kind};
 use crate::core::control::queue::{Priority, Queue, Rest, Spans, Stats};
 use crate::core::control::view::View;
 use crate::core::control::wake::{Key, Wake};
 use crate::core::outcome::Outcome;
+use crate::core::recording::Taken;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -67,10 +68,18 @@ impl State {
         }
     }
 
-    /// All that a decision about this set may depend on, now.
-    pub fn observe(&self, key: &Key) -> Option<Observed> {
-        let clocks = self.clock.clocks();
-        self.lock().view.observe(key, clocks)
+    /// From now on passes can be recorded.
+    pub fn keep_objects(&self) {
+        self.lock().view.keep_objects();
+    }
+
+    /// All that a decision about this set may depend on, now, under this right to write; and what a recorder writes of it, where there is one.
+    pub fn observe(&self, key: &Key, lease: Lease) -> Option<(Observed, Option<Taken>)> {
+        let clocks = self.clock.clocks(lease);
+        let inner = self.lock();
+        let seen = inner.view.observe(key, clocks)?;
+        let taken = inner.view.take(&seen);
+        Some((seen, taken))
     }
 
     /// Takes in the answer to one action, at once.
@@ -81,7 +90,7 @@ impl State {
     /// A pass is at rest: keeps what outlives it, and says when to look again.
     pub fn rest(&self, key: &Key, seen: Observed, after: Option<Duration>) {
         let mut inner = self.lock();
-        inner.view.rest(seen);
+        inner.rest(seen, self.clock.since_start());
         inner.bugs.over(key);
         self.done(inner, key, after.map_or(Rest::OnChange, Rest::After));
     }
@@ -99,7 +108,7 @@ impl State {
         let now = self.clock.since_start();
         let mut inner = self.lock();
         if let Some(seen) = seen {
-            inner.view.rest(seen);
+            inner.rest(seen, now);
         }
         let (delay, counted) = inner.bugs.another(key, reason, now, self.clock.seed());
         self.done(inner, key, Rest::After(delay));
@@ -109,12 +118,6 @@ impl State {
     /// True once this kind has been listed.
     pub fn is_synced(&self, kind: Kind) -> bool {
         self.lock().view.is_synced(kind)
-    }
-    /// The phase that the set's status says.
-    pub fn phase(&self, key: &Key) -> String {
-        let inner = self.lock();
-        let phase = inner.view.set(key).and_then(|set| set.status.phase.as_ref());
-        phase.map(|phase| phase.as_str().to_owned()).unwrap_or_default()
     }
     /// Every set in the cache.
     pub fn keys(&self) -> Vec<Key> {
@@ -151,6 +154,13 @@ impl State {
 }
 
 impl Inner {
+    /// Keeps what outlives a pass, and queues whom it concerns.
+    fn rest(&mut self, seen: Observed, now: Duration) {
+        for Wake { key, priority } in self.view.rest(seen) {
+            self.wake(key, priority, now);
+        }
+    }
+
     /// An object whose last pass was a bug waits its delay out, unless somebody edited it.
     fn wake(&mut self, key: Key, priority: Priority, now: Duration) {
         match self.bugs.delays(&key, priority, now) {

@@ -3,6 +3,8 @@
 use super::Shell;
 use super::metrics::CONTROLLER;
 use crate::core::action::{Action, Attempt, Subject, Want};
+use crate::core::control::election::Told;
+use crate::core::control::errors::{Counted, counting};
 use crate::core::control::pass::Turn;
 use crate::core::control::wake::Key;
 use crate::core::decision::{Decision, Entry, Finding, Trouble};
@@ -15,6 +17,8 @@ use tracing::{debug, error, info};
 pub trait Witness: Send + Sync {
     /// Something happened in the pass over this object.
     fn hears(&self, key: &Key, heard: Heard<'_>);
+    /// Something happened to the lease.
+    fn hears_of_the_lease(&self, _told: &Told) {}
 }
 
 /// What happens in a pass, in this order.
@@ -52,6 +56,10 @@ pub enum Heard<'a> {
 pub trait Pace: Send + Sync {
     /// Comes back when the next pass may begin.
     fn next_pass(&self) -> BoxFuture<'_, ()>;
+    /// Comes back when the election may go on; `due` does when it has something to do.
+    fn next_election<'a>(&'a self, due: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
+        due
+    }
 }
 
 /// Tells whoever listens.
@@ -83,19 +91,22 @@ pub fn turns(shell: &Shell, key: &Key, turns: &[Turn], told: usize) -> usize {
             }
         }
         hears(shell, key, Heard::Turn(turn));
+        if let Some(recorder) = &shell.recorder {
+            recorder.turn(key, turn);
+        }
     }
     turns.len()
 }
 
 /// Tells where a pass came to rest. A trouble that counts as an error is one, once; any other is an outcome.
-pub fn rested(shell: &Shell, key: &Key, decision: &Decision, after: Option<Duration>, counted: bool) {
+pub fn rested(shell: &Shell, key: &Key, decision: &Decision, after: Option<Duration>, counted: &Counted) {
     count(shell, decision);
-    for Trouble { reason, message, .. } in decision.troubles.iter().filter(|trouble| trouble.error && counted) {
+    for Trouble { reason, message, .. } in counting(decision, counted) {
         error!(controller = CONTROLLER, namespace = key.namespace, name = key.name, %reason, "{}", plain(message));
     }
     let rules = decision.rules().iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     debug!(controller = CONTROLLER, namespace = key.namespace, name = key.name, rules, ?after, "at rest");
-    let error = decision.error().filter(|_| counted).map(|trouble| trouble.reason.as_ref());
+    let error = counting(decision, counted).next().map(|trouble| trouble.reason.as_ref());
     hears(shell, key, Heard::Rested { decision, after, error });
 }
 

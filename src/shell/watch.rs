@@ -65,7 +65,7 @@ pub const fn path(kind: Kind) -> &'static str {
 }
 
 /// The collection, narrowed to what concerns us.
-fn collection(kind: Kind) -> Request {
+pub fn collection(kind: Kind) -> Request {
     let request = Request::new(Method::Get, path(kind));
     match kind {
         Kind::Pods => request.with_query("labelSelector", keys::NAME),

@@ -1,10 +1,11 @@
-//! Between HTTP and the world: requests read, answers written, discovery, and the registry's own face.
+//! Between HTTP and the world: requests read, answers written, and the registry's own face.
 
+use super::face::{self, Page, Shape, Shaper, protobuf};
 use super::server::Cluster;
-use super::store::{ReplyBody, Resource, StoreReply};
+use super::store::{ReplyBody, StoreReply};
 use super::world::{Opened, World};
 use crate::core::wire::{self, Method, Reply, Verb};
-use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER, WARNING};
+use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, RETRY_AFTER, WARNING};
 use ::http::{Request, Response, StatusCode};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -24,7 +25,6 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-const HEALTH: [&str; 3] = ["/healthz", "/readyz", "/livez"];
 
 /// Answers one request to the API server.
 pub(super) async fn api<B>(cluster: &Cluster, user: &str, request: Request<B>) -> Result<Response<Body>, BoxError>
@@ -40,18 +40,39 @@ where
         Ok(request) => request,
         Err(reply) => return Ok(answer(&reply)),
     };
-    if let Some(found) = cluster.with(|world| discovery(world, &request)) {
-        return Ok(answer(&found));
+    let header = |name| parts.headers.get(name).and_then(|value: &::http::HeaderValue| value.to_str().ok());
+    let accept = header(ACCEPT).unwrap_or("");
+    if let Some(page) = cluster.with(|world| face::own(world, user, &request, accept)) {
+        return Ok(send(page.unless_known(header(IF_NONE_MATCH))));
     }
+    let shape =
+        Shape::of(accept, request.query.iter().find(|(key, _)| key == "includeObject").map(|(_, of)| of.as_str()));
     if is_watch(&request) {
         return match cluster.with(|world| world.open_watch(user, &request)) {
-            Opened::Watch(watch) => Ok(respond(200, "application/json", cluster.stream(*watch))),
+            Opened::Watch(watch) => Ok(respond(200, "application/json", cluster.stream(*watch, shape))),
             Opened::Refused(reply) => refuse_watch(reply).await,
         };
     }
-    match cluster.with(|world| world.api_full(user, &request)) {
+    let reply = cluster.with(|world| {
+        let mut reply = world.api_full(user, &request)?;
+        shape_reply(world, shape, &request, &mut reply);
+        Ok(reply)
+    });
+    match reply {
         Ok(reply) => Ok(answer(&reply)),
         Err(reply) => give(reply).await,
+    }
+}
+
+/// The objects of an answer in the form that the client wants.
+fn shape_reply(world: &World, shape: Shape, request: &wire::Request, reply: &mut StoreReply) {
+    if shape == Shape::Whole || !reply.is_success() {
+        return;
+    }
+    if let (Some(resource), ReplyBody::Json(body)) = (world.store.resource_at(&request.path), &mut reply.body) {
+        let is_scale = resource.scale.is_some() && request.path.ends_with("/scale");
+        let shaper = if is_scale { Shaper::of_scales(shape) } else { Shaper::new(shape, &resource) };
+        *body = shaper.body(std::mem::take(body), world.now());
     }
 }
 
@@ -72,7 +93,15 @@ pub(crate) fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<wire
     request.query = form_urlencoded::parse(query.as_bytes()).into_owned().filter(|(key, _)| !key.is_empty()).collect();
     let kind = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     request.content_type = kind.map(|kind| kind.split(';').next().unwrap_or(kind).trim().to_owned());
-    if !bytes.is_empty() {
+    if request.content_type.as_deref() == Some(protobuf::CONTENT_TYPE) && !bytes.is_empty() {
+        let refusal = || {
+            let why =
+                "the body of the request was in an unknown format - accepted media types include: application/json";
+            Box::new(StoreReply::json(415, failure(415, "UnsupportedMediaType", why)))
+        };
+        request.body = protobuf::object(bytes).ok_or_else(refusal)?;
+        request.content_type = Some(wire::JSON.to_owned());
+    } else if !bytes.is_empty() {
         // What is no JSON is handed on as it is: the store knows the server's words for it.
         let raw = |_| Value::String(String::from_utf8_lossy(bytes).into_owned());
         request.body = serde_json::from_slice(bytes).unwrap_or_else(raw);
@@ -95,7 +124,7 @@ pub(crate) fn is_watch(request: &wire::Request) -> bool {
 fn respond(status: u16, kind: &str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if let Ok(kind) = kind.parse() {
+    if let (Ok(kind), false) = (kind.parse(), kind.is_empty()) {
         response.headers_mut().insert(CONTENT_TYPE, kind);
     }
     response
@@ -107,9 +136,17 @@ fn whole(bytes: Vec<u8>) -> Body {
 
 /// The store's answer over HTTP.
 pub(crate) fn answer(reply: &StoreReply) -> Response<Body> {
-    let mut response = respond(reply.status, reply.content_type(), whole(reply.bytes()));
+    let mut response = send(reply.clone().into());
     wait_header(&mut response, reply.retry_after);
-    for warning in reply.warning_headers() {
+    response
+}
+
+fn send(page: Page) -> Response<Body> {
+    let mut response = respond(page.status, &page.content_type, whole(page.body));
+    if let Some(mark) = page.etag.and_then(|mark| mark.parse().ok()) {
+        response.headers_mut().insert(ETAG, mark);
+    }
+    for warning in page.warnings {
         if let Ok(value) = warning.parse() {
             response.headers_mut().append(WARNING, value);
         }
@@ -156,87 +193,21 @@ async fn refuse_watch(reply: Reply) -> Result<Response<Body>, BoxError> {
     }
 }
 
-/// The paths that say what is served; none for everything else.
-fn discovery(world: &World, request: &wire::Request) -> Option<StoreReply> {
-    if !matches!(request.method, Method::Get) {
-        return None;
-    }
-    let path = request.path.trim_end_matches('/');
-    if HEALTH.contains(&path) {
-        return Some(StoreReply::text(200, "ok"));
-    }
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let body = match parts.as_slice() {
-        ["version"] => json!({
-            "major": "1", "minor": "33", "gitVersion": "v1.33.0", "platform": "linux/amd64", "gitCommit": "",
-            "gitTreeState": "clean", "buildDate": "2025-04-23T00:00:00Z", "goVersion": "", "compiler": "",
-        }),
-        ["api"] => json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}),
-        ["apis"] => json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(world)}),
-        ["apis", group] => {
-            let found = groups(world).into_iter().find(|one| one["name"] == **group)?;
-            let mut found = found;
-            found["kind"] = json!("APIGroup");
-            found["apiVersion"] = json!("v1");
-            found
-        }
-        ["api", version] => resources(world, "", version)?,
-        ["apis", group, version] => resources(world, group, version)?,
-        _ => return None,
-    };
-    Some(StoreReply::json(200, body))
-}
-
-fn groups(world: &World) -> Vec<Value> {
-    let mut seen: Vec<(String, String)> = world
-        .store
-        .resources()
-        .filter(|kind| !kind.group.is_empty())
-        .map(|kind| (kind.group.clone(), kind.version.clone()))
-        .collect();
-    seen.sort();
-    seen.dedup();
-    seen.iter()
-        .map(|(group, version)| {
-            let version = json!({"groupVersion": format!("{group}/{version}"), "version": version});
-            json!({"name": group, "versions": [version], "preferredVersion": version})
-        })
-        .collect()
-}
-
-fn resources(world: &World, group: &str, version: &str) -> Option<Value> {
-    let here = |kind: &&Resource| kind.group == group && kind.version == version;
-    let kinds: Vec<&Resource> = world.store.resources().filter(here).collect();
-    let first = kinds.first()?;
-    let verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-    let mut list = Vec::new();
-    for kind in &kinds {
-        let entry = |name: String, verbs: &[&str]| {
-            json!({
-                "name": name, "singularName": kind.kind.to_lowercase(), "namespaced": kind.namespaced, "kind": kind.kind,
-                "verbs": verbs,
-            })
-        };
-        list.push(entry(kind.plural.clone(), &verbs));
-        if kind.status {
-            list.push(entry(format!("{}/status", kind.plural), &["get", "patch", "update"]));
-        }
-    }
-    Some(json!({
-        "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": first.api_version(), "resources": list,
-    }))
-}
-
-/// Answers one request to the registry: `/v2/`, and manifests by tag or digest. The repository's last part is the VM.
+/// Answers one request to the registry of a cluster.
 pub(super) async fn registry<B>(cluster: &Cluster, request: &Request<B>) -> Result<Response<Body>, BoxError> {
-    manifests(request, |verb, vm, reference| cluster.with(|world| world.registry_call(verb, vm, reference, None))).await
+    let cluster = cluster.clone();
+    manifests(request, |verb, vm, tag| async move { cluster.with(|world| world.registry_call(verb, &vm, &tag, None)) })
+        .await
 }
 
-/// The same, for whoever has a registry.
-pub(crate) async fn manifests<B>(
+/// Answers one request to a registry: `/v2/`, and manifests by tag or digest. The repository's last part is the VM.
+pub(crate) async fn manifests<B, R>(
     request: &Request<B>,
-    call: impl FnOnce(Verb, &str, &str) -> Reply,
-) -> Result<Response<Body>, BoxError> {
+    answers: impl FnOnce(Verb, String, String) -> R,
+) -> Result<Response<Body>, BoxError>
+where
+    R: Future<Output = Reply>,
+{
     let path = request.uri().path();
     if path.trim_end_matches('/') == "/v2" {
         return Ok(respond(200, "application/json", whole(b"{}".to_vec())));
@@ -258,7 +229,7 @@ pub(crate) async fn manifests<B>(
         }));
     };
     let vm = repository.rsplit('/').next().unwrap_or(repository);
-    let mut response = give(call(verb, vm, reference)).await?;
+    let mut response = give(answers(verb, vm.to_owned(), reference.to_owned()).await).await?;
     if response.status() == StatusCode::OK
         && let Ok(kind) = MANIFEST.parse()
     {

@@ -1,6 +1,7 @@
 //! A small Kubernetes and its nodes, in one process.
 
 mod agenda;
+mod face;
 pub mod faults;
 pub(crate) mod http;
 pub mod node;

@@ -273,6 +273,8 @@ fn bind(store: &mut Store, told: &mut Vec<Told>, pod: &Value, node: &str) -> boo
     let bound = store.handle_as(USER, &request).is_success();
     if bound {
         tell(store, told, pod, format!("{} is bound to {node}", meta(pod, "name")));
+        let place = format!("{}/{}", meta(pod, "namespace"), meta(pod, "name"));
+        announce(store, pod, ("Normal", "Scheduled"), &format!("Successfully assigned {place} to {node}"));
     }
     bound
 }
@@ -291,5 +293,24 @@ fn refuse(store: &mut Store, told: &mut Vec<Told>, pod: &Value, words: &str) {
     let request = Request::new(Method::Patch, format!("{}/status", path(pod))).with_body(STRATEGIC_MERGE_PATCH, body);
     if store.handle_as(USER, &request).is_success() {
         tell(store, told, pod, format!("{} is unschedulable: {words}", meta(pod, "name")));
+        announce(store, pod, ("Warning", "FailedScheduling"), words);
     }
+}
+
+/// The event that the scheduler records for a pod. One that is refused is lost, as in a real cluster.
+fn announce(store: &mut Store, pod: &Value, (of, reason): (&str, &str), words: &str) {
+    let now = store.now();
+    let distinct = now.as_nanosecond().saturating_add(i128::from(store.version()));
+    let body = json!({
+        "apiVersion": "v1", "kind": "Event", "type": of, "reason": reason, "message": words, "action": "Scheduling",
+        "metadata": {"name": format!("{}.{distinct:x}", meta(pod, "name")), "namespace": meta(pod, "namespace")},
+        "involvedObject": {
+            "apiVersion": "v1", "kind": "Pod", "namespace": meta(pod, "namespace"), "name": meta(pod, "name"),
+            "uid": meta(pod, "uid"), "resourceVersion": meta(pod, "resourceVersion"),
+        },
+        "eventTime": now.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string(), "reportingComponent": "default-scheduler",
+        "reportingInstance": "default-scheduler", "source": {},
+    });
+    let path = format!("/api/v1/namespaces/{}/events", meta(pod, "namespace"));
+    store.handle_as(USER, &Request::new(Method::Post, path).with_body(JSON, body));
 }

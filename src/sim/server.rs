@@ -1,6 +1,7 @@
 //! The world behind HTTP, on tokio's clock: in the same process, or on a port. The cluster's time follows tokio's, so
 //! that under a paused clock hours pass in no time.
 
+use super::face::{Shape, Shaper};
 use super::http::{self, Body, BoxError};
 use super::store::{Watch, WatchEvent, WatchKind};
 use super::world::{Told, World};
@@ -231,11 +232,18 @@ impl Cluster {
         .await
     }
 
+    fn shaper(&self, watch: &Watch, shape: Shape) -> Option<Shaper> {
+        let world = lock(&self.inner.world);
+        let resource = world.store.resources().find(|kind| kind.qualified() == watch.query.resource)?;
+        (shape != Shape::Whole).then(|| Shaper::new(shape, resource))
+    }
+
     /// The body of a watch: one JSON object a line, until its time is over, it is cut, or it has fallen behind.
-    pub(super) fn stream(&self, watch: Watch) -> Body {
+    pub(super) fn stream(&self, watch: Watch, shape: Shape) -> Body {
         let limit = watch.timeout_seconds.filter(|seconds| *seconds > 0).map_or(WATCH_LIMIT, Duration::from_secs);
         let now = Instant::now();
         let stream = Stream {
+            shaper: self.shaper(&watch, shape),
             cluster: self.clone(),
             cut: lock(&self.inner.wire).cut,
             told: watch.version,
@@ -262,6 +270,8 @@ impl std::fmt::Debug for Cluster {
 /// An open watch on its way to a client.
 struct Stream {
     cluster: Cluster,
+    /// None for objects as they are.
+    shaper: Option<Shaper>,
     watch: Watch,
     ready: VecDeque<Bytes>,
     cut: u64,
@@ -317,7 +327,8 @@ impl Stream {
         for event in &events {
             self.told = self.told.max(event.version);
             self.over |= event.kind == WatchKind::Error;
-            self.ready.push_back(line(event));
+            let line = self.line(event);
+            self.ready.push_back(line);
         }
     }
 
@@ -328,10 +339,13 @@ impl Stream {
         }
         self.told = self.watch.version;
         let event = lock(&self.cluster.inner.world).store.bookmark(&self.watch);
-        self.ready.push_back(line(&event));
+        let line = self.line(&event);
+        self.ready.push_back(line);
     }
-}
 
-fn line(event: &WatchEvent) -> Bytes {
-    Bytes::from(format!("{}\n", event.frame()))
+    fn line(&mut self, event: &WatchEvent) -> Bytes {
+        let now = self.cluster.now();
+        let frame = self.shaper.as_mut().map_or_else(|| event.frame(), |shaper| shaper.frame(event, now));
+        Bytes::from(format!("{frame}\n"))
+    }
 }

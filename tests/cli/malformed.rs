@@ -248,3 +248,41 @@ fn what_would_exhaust_a_parser_is_refused() {
         refused(name, text.as_bytes(), &["line "]);
     }
 }
+
+#[test]
+fn metadata_that_no_server_returns() {
+    let cases = [
+        ("finalizers", json!("x"), "metadata.finalizers: expected a list"),
+        ("finalizers", json!([1]), "metadata.finalizers[0]: expected the name of a finalizer, found 1"),
+        ("annotations", json!({ "a": 1 }), "metadata.annotations.a: expected text"),
+        ("annotations", json!(7), "metadata.annotations: expected a mapping"),
+        ("labels", json!({ "slot": 0 }), "metadata.labels.slot: expected text"),
+        ("labels", json!([]), "metadata.labels: expected a mapping"),
+        ("ownerReferences", json!({}), "metadata.ownerReferences: expected a list"),
+        ("ownerReferences", json!(["demo"]), "metadata.ownerReferences[0]: expected a mapping"),
+        ("ownerReferences", json!([{ "kind": "CocoonSet", "name": "x" }]), "ownerReferences[0].uid: expected its uid"),
+        (
+            "ownerReferences",
+            json!([{ "kind": "CocoonSet", "name": "x", "uid": "u", "controller": "yes" }]),
+            "ownerReferences[0].controller: expected true or false",
+        ),
+        ("uid", json!(7), "metadata.uid: expected text, found 7"),
+        ("generation", json!("2"), "metadata.generation: expected a whole number"),
+        ("creationTimestamp", json!(5), "metadata.creationTimestamp: expected a time"),
+        ("deletionTimestamp", json!("soon"), "metadata.deletionTimestamp: expected a time"),
+    ];
+    for (key, value, told) in cases {
+        let mut object = set("a", "x");
+        object["metadata"][key] = value;
+        let input = format!("{}\n{object}", set("a", "first"));
+        refused(key, input.as_bytes(), &["document 2", told]);
+    }
+}
+
+#[test]
+fn times_that_are_far_out() {
+    for now in ["9999-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "1200-01-01T00:00:00Z", "2200-01-01T00:00:00Z"] {
+        let input = format!("{}\n{}", set("a", "x"), observation(json!({ "now": now })));
+        refused(now, input.as_bytes(), &["document 2", "now: expected a time", "from the year 1970 to 2199", now]);
+    }
+}

@@ -86,3 +86,24 @@ fn what_is_no_answer_of_the_server_has_a_class_too(
     let all = explained(&[set("a", "x"), observation(json!({ "outcomes": [outcome] }))]);
     assert_eq!(all[0]["outcomes"], json!([{ "action": action, "class": class }]));
 }
+
+/// A success that nobody can read is an error whoever wants what comes next (decision R4).
+#[test]
+fn an_answer_that_cannot_be_read_needs_a_person() {
+    for (action, target, status) in [
+        ("DeletePod", Some("x-0"), 200),
+        ("ReadLive", Some("cocoonset/x"), 200),
+        ("ReadLive", Some("pods"), 200),
+        ("ReadLive", Some("pod/x-1"), 200),
+        ("CreatePod", Some("x-0"), 201),
+        ("PatchStatus", None, 200),
+    ] {
+        let mut outcome = json!({ "object": "a/x", "action": action, "status": status, "body": "<html>" });
+        if let Some(target) = target {
+            outcome["target"] = json!(target);
+        }
+        let all = explained(&[set("a", "x"), observation(json!({ "outcomes": [outcome] }))]);
+        assert_eq!(all[0]["outcomes"][0]["class"], "Malformed", "{action}");
+        assert_eq!(all[0]["error"]["reason"], "Malformed", "{action}: {}", all[0]);
+    }
+}

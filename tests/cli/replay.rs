@@ -64,8 +64,67 @@ fn what_cannot_be_played_leaves_with_two_and_a_reason() {
 }
 
 #[test]
+fn a_recording_is_checked_from_a_file_and_from_stdin() {
+    let file = "tests/golden/recordings/incident-b.jsonl";
+    let text = std::fs::read(file).expect("readable");
+    for (args, stdin) in [
+        (&["replay", "--check", file][..], &b""[..]),
+        (&["replay", "--check", "-f", "-"], &text),
+        (&["replay", "--check", "--object", "netconn-test/netprobe-b", file], b""),
+    ] {
+        let ran = run(args, stdin);
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{args:?}: {}", ran.err);
+        assert!(ran.err.ends_with(", 0 decided differently\n"), "{}", ran.err);
+    }
+    let other = String::from_utf8(text).expect("UTF-8").replace("\"rule\":\"main/create\"", "\"rule\":\"main/make\"");
+    let ran = run(&["replay", "--check", "-"], other.as_bytes());
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert_eq!(ran.out.matches("- CreatePod by main/make").count(), 3, "{}", ran.out);
+    assert!(ran.err.contains("3 decided differently"), "{}", ran.err);
+    for args in [
+        &["replay", "--check", "--object", "netconn-test/none", file][..],
+        &["replay", "--as-scenario", "tests/golden/creation/every-field.yaml"],
+        &["replay", "--as-scenario", "--check", file],
+        &["replay", "--object", "demo", file],
+        &["replay", "--check", "-f", "-", "-f", "-"],
+        &["replay", "-f", "no-such.jsonl"],
+    ] {
+        let ran = run(args, b"");
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
+        assert!(!ran.err.is_empty());
+    }
+}
+
+#[test]
+fn a_scenario_is_played_from_stdin_and_has_no_transcript_beside_it() {
+    let story = std::fs::read("tests/golden/creation/every-field.yaml").expect("readable");
+    let ran = run(&["replay", "-"], &story);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(ran.out, run(&["replay", "tests/golden/creation/every-field.yaml"], b"").out);
+    let ran = run(&["replay", "--check", "-"], &story);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("beside stdin"), "{}", ran.err);
+}
+
+#[test]
 fn the_schema_is_the_file() {
     let ran = run(&["replay", "--schema"], b"");
     assert_eq!(ran.code, 0);
     assert_eq!(ran.out, std::fs::read_to_string("docs/scenario.schema.json").expect("readable"));
+}
+
+#[test]
+fn a_scenario_may_come_over_stdin() {
+    let story = std::fs::read(STORY).expect("readable");
+    let of_file = run(&["replay", STORY], b"");
+    let ran = run(&["replay", "-f", "-"], &story);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(ran.out, of_file.out);
+    let ran = run(&["replay", "-"], b"story: x\n");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("stdin") && ran.err.contains("given"), "{}", ran.err);
+    let ran = run(&["replay", "--check", "-"], &story);
+    assert!(ran.code == 2 && ran.err.contains("expected a file"), "{}", ran.err);
+    let ran = run(&["replay", "-", "-f", "-"], &story);
+    assert!(ran.code == 2 && ran.err.contains("expected it at most once"), "{}", ran.err);
 }

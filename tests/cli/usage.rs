@@ -29,12 +29,8 @@ fn wrong_usage_leaves_with_two_and_nothing_on_stdout() {
 fn help_and_version_are_results() {
     let help = run(&["--help"], b"");
     assert_eq!((help.code, help.err.as_str()), (0, ""));
-    for word in ["run", "sandbox", "explain", "replay", "rules", "crds", "Exit codes: 0 success; 1"] {
+    for word in ["run", "sandbox", "dump", "explain", "replay", "rules", "graph", "crds", "Exit codes: 0 success; 1"] {
         assert!(help.out.contains(word), "{word}");
-    }
-    // What is announced works.
-    for word in ["dump", "graph"] {
-        assert!(!help.out.lines().any(|line| line.trim_start().starts_with(word)), "{word}");
     }
     let version = run(&["--version"], b"");
     assert_eq!((version.code, version.out.trim()), (0, concat!("cocoon-operator ", env!("CARGO_PKG_VERSION"))));
@@ -45,6 +41,8 @@ fn crds_prints_the_files() {
     let ran = run(&["crds"], b"");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let mut files: Vec<_> = std::fs::read_dir("crds").expect("crds").flatten().map(|entry| entry.path()).collect();
+    // The list of them is written by hand.
+    files.retain(|path| !path.ends_with("kustomization.yaml"));
     files.sort();
     assert_eq!(files.len(), 2);
     let stored: Vec<String> = files.iter().map(|path| std::fs::read_to_string(path).expect("readable")).collect();

@@ -182,7 +182,7 @@ impl Stage {
         };
         let mut decisions: Vec<Decision> = pass.turns().iter().map(|turn| turn.decision.clone()).collect();
         decisions.push(pass.decision().clone());
-        self.view.rest(pass.into_seen());
+        let _ = self.view.rest(pass.into_seen());
         self.sent.extend(sent.iter().cloned());
         Some(Ran { decisions, sent, end })
     }

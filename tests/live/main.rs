@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 /// So many tests run at once.
-const SIDE_BY_SIDE: usize = 24;
+const SIDE_BY_SIDE: usize = 40;
 
 /// What every live test gets.
 pub type Plane = Arc<Mutex<ControlPlane>>;

@@ -4,6 +4,7 @@
 mod common;
 mod possible;
 mod rows;
+mod states;
 
 use cocoon_operator::core::action::{Action, ActionKind, Attempt, Want};
 use cocoon_operator::core::call::call;

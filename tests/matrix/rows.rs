@@ -4,11 +4,12 @@
 use crate::common::stage::Stage;
 use crate::common::world::{State, World};
 use crate::common::{NODE, SET};
+use crate::states::{many_on_record, rebuilt_long_ago};
 use cocoon_operator::core::action::ActionKind::{self, *};
 use cocoon_operator::core::cocoonset::concerns::{
     claim, main_agent, namespace, oddities, stamp, sub_agents, teardown, toolboxes,
 };
-use cocoon_operator::core::cocoonset::{answers, rebuild, rollout, seat, status};
+use cocoon_operator::core::cocoonset::{answers, rebuild, recorded, rollout, seat, status};
 use cocoon_operator::core::contract::keys;
 use cocoon_operator::core::contract::names::Role;
 use cocoon_operator::core::outcome::Class;
@@ -80,7 +81,12 @@ pub const ROWS: &[Row] = &[
     of("toolbox", &rebuild::REBUILD, DeletePod, toolbox_failed),
     row(&rebuild::REBUILD_CHARGED, DeletePod, failed_and_charged),
     row(&rebuild::DEAD_LETTER, PatchPod, failed_too_often),
+    row(&rebuild::DEAD_LETTER, PatchObject, failed_too_often),
     row(&rebuild::RECOVERED, PatchPod, given_up_and_up),
+    row(&rebuild::FORGIVE, PatchObject, rebuilt_long_ago),
+    row(&recorded::LOOK_FOR_PODS, ReadLive, many_on_record),
+    row(&recorded::ASK_TAGS, ProbeSnapshot, many_on_record),
+    row(&recorded::FORGET, PatchObject, many_on_record),
     of("a-minute-later", &namespace::LOOK, ReadLive, empty_and_refused),
     row(&namespace::REMEMBER, PatchObject, namespace_going),
     row(&oddities::LOSS_IS_OVER, PatchObject, node_is_back),
@@ -153,6 +159,7 @@ pub const SILENT: &[&str] = &[
     "answer/await-server",
     "answer/await-registry",
     "answer/fenced",
+    "answer/undone",
     "answer/object-gone",
     "status/pace",
 ];

@@ -206,6 +206,7 @@ fn read(parts: &http::request::Parts, body: &Bytes) -> Request {
     let method = match parts.method.as_str() {
         "GET" => Method::Get,
         "POST" => Method::Post,
+        "PUT" => Method::Put,
         "PATCH" => Method::Patch,
         "DELETE" => Method::Delete,
         other => panic!("the operator has no use for {other}"),

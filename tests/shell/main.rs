@@ -1,6 +1,7 @@
 //! The shell over the real client and a real store, in process, on a paused clock: no port, no waiting.
 
 mod cluster;
+mod leader;
 mod sockets;
 
 use cluster::{Cluster, Meddled, http_reply, registry, sets, until};

@@ -68,19 +68,22 @@ async fn a_tag_is_looked_up_and_let_go() {
     let cluster = cluster();
     let registry = registry(&cluster).await;
     let digest = cluster.with(|world| world.registry.push("vk-ns-a-0", "hibernate", None)).digest;
-    let head = registry.carry_out(Verb::RegistryHead, "vk-ns-a-0", "hibernate", None).await;
+    let head = registry.carry_out(Verb::RegistryHead, "vk-ns-a-0", "hibernate", None, &|_| Some(Duration::MAX)).await;
     assert_eq!(head.class, Class::Present);
     assert_eq!(head.answer, Answer::Snapshot { digest: Some(digest.clone()), base_image: None });
-    let latest = registry.carry_out(Verb::RegistryHead, "vk-ns-a-0", "latest", None).await;
+    let latest = registry.carry_out(Verb::RegistryHead, "vk-ns-a-0", "latest", None, &|_| Some(Duration::MAX)).await;
     assert_eq!(latest.class, Class::Absent);
-    let moved = registry.carry_out(Verb::RegistryDelete, "vk-ns-a-0", "hibernate", Some(OTHER)).await;
+    let moved =
+        registry.carry_out(Verb::RegistryDelete, "vk-ns-a-0", "hibernate", Some(OTHER), &|_| Some(Duration::MAX)).await;
     assert_eq!(moved.class, Class::Unavailable);
     assert!(moved.message.contains(&digest), "{}", moved.message);
     assert!(cluster.with(|world| world.registry.get("vk-ns-a-0", "hibernate").is_some()));
-    let gone = registry.carry_out(Verb::RegistryDelete, "vk-ns-a-0", "hibernate", Some(&digest)).await;
+    let gone = registry
+        .carry_out(Verb::RegistryDelete, "vk-ns-a-0", "hibernate", Some(&digest), &|_| Some(Duration::MAX))
+        .await;
     assert_eq!(gone.class, Class::Absent);
     assert!(cluster.with(|world| world.registry.get("vk-ns-a-0", "hibernate").is_none()));
-    let odd = registry.carry_out(Verb::RegistryHead, "../a", "hibernate", None).await;
+    let odd = registry.carry_out(Verb::RegistryHead, "../a", "hibernate", None, &|_| Some(Duration::MAX)).await;
     assert_eq!(odd.class, Class::Unsupported);
 }
 
@@ -89,7 +92,8 @@ async fn nobody_there_means_nothing_was_sent() {
     let address = free().await;
     let base = Base::parse(&address.to_string(), None).expect("a base");
     let registry = Registry::http(base, Clock::real()).expect("a registry");
-    let delete = registry.carry_out(Verb::RegistryDelete, "vk-ns-a-0", "hibernate", None).await;
+    let delete =
+        registry.carry_out(Verb::RegistryDelete, "vk-ns-a-0", "hibernate", None, &|_| Some(Duration::MAX)).await;
     assert_eq!(delete.class, Class::Unavailable);
     let client = client(address);
     let api = Api::new(client, Clock::real(), Duration::from_secs(5), Arc::default());

@@ -7,17 +7,21 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 #[rstest]
-#[case::cluster_wide_below_a_namespace("/api/v1/namespaces/default/nodes")]
-#[case::a_pod_without_its_namespace("/api/v1/pods/a")]
-#[case::another_version("/api/v2/namespaces/default/pods")]
-#[case::no_kind("/api/v1")]
-#[case::too_long("/api/v1/namespaces/default/pods/a/status/more")]
-#[case::nothing("/")]
-fn paths_that_lead_nowhere(#[case] path: &str) {
+#[case::cluster_wide_below_a_namespace("/api/v1/namespaces/default/nodes", true)]
+#[case::a_pod_without_its_namespace("/api/v1/pods/a", true)]
+#[case::another_version("/api/v2/namespaces/default/pods", true)]
+#[case::no_kind("/api/v1", true)]
+#[case::too_long("/api/v1/namespaces/default/pods/a/status/more", true)]
+#[case::unknown_in_a_built_in_group("/apis/policy/v1/nothings", true)]
+#[case::unknown_in_a_custom_group("/apis/cocoonset.cocoonstack.io/v1/nothings", false)]
+#[case::unknown_group("/apis/nothing.test/v1/nothings", false)]
+#[case::nothing("/", false)]
+fn paths_that_lead_nowhere(#[case] path: &str, #[case] in_a_status: bool) {
     let mut store = cluster();
     sure(&post(&mut store, PODS, pod("a")));
     let reply = get(&mut store, path);
-    assert_eq!((reply.status, reply.content_type()), (404, "text/plain; charset=utf-8"));
+    let form = if in_a_status { "application/json" } else { "text/plain; charset=utf-8" };
+    assert_eq!((reply.status, reply.content_type()), (404, form));
 }
 
 #[test]

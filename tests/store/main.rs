@@ -6,6 +6,7 @@ mod controllers;
 mod kinds;
 mod laws;
 mod patches;
+mod scale;
 
 use cocoon_operator::core::wire::{JSON, JSON_PATCH, MERGE_PATCH, Method, Request, STRATEGIC_MERGE_PATCH};
 use cocoon_operator::sim::store::{Store, StoreReply};

@@ -17,12 +17,24 @@ fn node_of<'a>(world: &'a World, name: &str) -> &'a str {
     get(world, name).and_then(|pod| pod["spec"]["nodeName"].as_str()).unwrap_or("")
 }
 
+/// The events that the scheduler recorded.
+fn told(world: &World) -> Vec<String> {
+    let of = |event: &Value, pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
+    let own = world.store.objects("events", Some("ns")).filter(|one| one["reportingComponent"] == "default-scheduler");
+    own.map(|one| {
+        let about = of(one, "/involvedObject/name");
+        format!("{} {} {about}: {}", of(one, "/type"), of(one, "/reason"), of(one, "/message"))
+    })
+    .collect()
+}
+
 #[test]
 fn the_scheduler_says_why_nothing_fits() {
     let mut world = world(&[]);
     create(&mut world, pod("a", &[]));
     pass(&mut world, 0);
     assert_eq!(message(&world, "a"), "no nodes available to schedule pods");
+    assert_eq!(told(&world), ["Warning FailedScheduling a: no nodes available to schedule pods"]);
     world.add_node(NodeSpec { pool: "gpu".to_owned(), ..NodeSpec::named("node-a") });
     world.add_node(NodeSpec { capacity_cpu: "2".to_owned(), ..NodeSpec::named("node-b") });
     let mut big = pod("b", &[]);
@@ -33,6 +45,8 @@ fn the_scheduler_says_why_nothing_fits() {
     create(&mut world, plain);
     pass(&mut world, 0);
     assert_eq!(node_of(&world, "a"), "node-b", "tried again when a node came");
+    assert!(told(&world).contains(&"Normal Scheduled a: Successfully assigned ns/a to node-b".to_owned()));
+    assert_eq!(told(&world).len(), 4, "each is told once, however often it is tried");
     assert_eq!(
         message(&world, "b"),
         "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector. preemption: \
@@ -223,8 +237,8 @@ fn a_namespace_is_emptied_pods_first() {
             "+25 node-a: demo-0 is being saved",
             "+35 node-a: demo-0 is pushed as latest",
             "+36 node-a: demo-0 is gone",
-            "+37 namespace-controller: cocoonset demo is removed",
-            "+37 namespace-controller: namespace ns is removed",
+            "+45.475 namespace-controller: cocoonset demo is removed",
+            "+45.475 namespace-controller: namespace ns is removed",
         ]
     );
 }
@@ -239,7 +253,7 @@ fn an_older_control_plane_empties_it_all_at_once() {
             "+25 node-a: demo-0 is being saved",
             "+35 node-a: demo-0 is pushed as latest",
             "+36 node-a: demo-0 is gone",
-            "+37 namespace-controller: namespace ns is removed",
+            "+45.475 namespace-controller: namespace ns is removed",
         ]
     );
 }

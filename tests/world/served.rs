@@ -177,7 +177,7 @@ async fn on_a_port_it_answers_plain_requests() {
 
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     assert!(say(api_port, &get("/healthz")).await.ends_with("ok"));
-    assert!(say(api_port, &get("/version")).await.contains("v1.33.0"));
+    assert!(say(api_port, &get("/version")).await.contains("v1.36.0"));
     let group = say(api_port, &get("/apis/cocoonset.cocoonstack.io/v1")).await;
     assert!(group.contains("\"cocoonsets/status\""), "{group}");
     let list = say(api_port, &get("/api/v1/namespaces/ns/pods?&limit=500&labelSelector=a%3Db")).await;

@@ -9,6 +9,7 @@ use super::paint::Paint;
 use super::run::on_signal;
 use super::{Failure, Report};
 use crate::shell::clock::Clock;
+use crate::shell::leader::NAMESPACE;
 use crate::shell::options::{RunOptions, StartupError};
 use crate::shell::registry::{Local, Registry};
 use crate::shell::{Shell, Stopper, logs, run_on, shutdown};
@@ -47,7 +48,7 @@ Several hold when all hold at the same time. The namespace is default where none
 With --until: 0 once it holds, 1 at the timeout or when interrupted before. Without: 0 at Ctrl-C or SIGTERM. \
 3 where a port is taken; only the default ports of metrics and probes give way to free ones, which stderr names.
 
-The sandbox has a registry of its own, no leader election and no kubeconfig: those flags of run mean nothing here. \
+The sandbox has a registry of its own and no kubeconfig: those flags of run mean nothing here. \
 See docs/sandbox.md.";
 
 /// `sandbox`.
@@ -56,7 +57,7 @@ See docs/sandbox.md.";
     mut_arg("log_level", |arg| arg.default_value("warn")),
     mut_arg("oci_registry", |arg| arg.hide(true)),
     mut_arg("oci_registry_plain_http", |arg| arg.hide(true)),
-    mut_arg("leader_elect", |arg| arg.hide(true)),
+    mut_arg("leader_elect", |arg| arg.default_value("false")),
     mut_arg("kubeconfig", |arg| arg.hide(true)))]
 pub struct Args {
     /// Apply the manifests of this file at the start (YAML or JSON, several documents, lists); - for stdin; may be given
@@ -134,7 +135,7 @@ impl<'a> Sandbox<'a> {
         let cluster = Cluster::new(world);
         let mut sandbox = Self { args, cluster, applied, until, began: Instant::now(), tasks: JoinSet::new() };
         say(&listening.told(&sandbox.applied));
-        let operator = sandbox.serve(listening);
+        let operator = sandbox.serve(listening)?;
         let end = sandbox.stay(wanted).await;
         if let Some((stopper, mut running)) = operator {
             stopper.stop();
@@ -146,7 +147,7 @@ impl<'a> Sandbox<'a> {
     }
 
     /// Starts everything; what comes back ends the operator, where there is one.
-    fn serve(&mut self, listening: Listening) -> Option<(Stopper, JoinSet<()>)> {
+    fn serve(&mut self, listening: Listening) -> Result<Option<(Stopper, JoinSet<()>)>, Failure> {
         let driver = self.cluster.clone();
         self.tasks.spawn(async move {
             driver.drive().await;
@@ -158,16 +159,17 @@ impl<'a> Sandbox<'a> {
             let registry = self.cluster.clone();
             self.tasks.spawn(async move { broke("the registry", registry.serve_registry(listener).await) });
         }
-        let (ports, settings) = listening.operator?;
+        let Some((ports, settings)) = listening.operator else { return Ok(None) };
         let clock = Clock::real();
         let registry = Registry::local(local(&self.cluster), clock.clone());
         let shell = Shell::new(self.cluster.client(OPERATOR, "default"), registry, settings, clock);
+        let shell = shell.recording().map_err(failure)?;
         let (stopper, wanted) = shutdown();
         let mut running = JoinSet::new();
         running.spawn(async move {
             run_on(Arc::new(shell), ports, wanted).await;
         });
-        Some((stopper, running))
+        Ok(Some((stopper, running)))
     }
 
     /// Tells what happens until it is over.
@@ -237,6 +239,8 @@ impl<'a> Sandbox<'a> {
 fn world(args: &Args) -> World {
     let mut world = World::new(jiff::Timestamp::now());
     world.nodes.settings_mut().speed = args.speed;
+    // Where the lease of an operator beside it lies.
+    world.store.add_namespace(NAMESPACE);
     for (name, class) in NODES {
         world.add_node(NodeSpec { class: class.map(str::to_owned), ..NodeSpec::named(name) });
     }

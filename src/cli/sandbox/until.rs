@@ -17,6 +17,15 @@ pub(super) const GRAMMAR: &str =
 /// The kind of sets as the store knows it.
 pub(super) const SETS: &str = "cocoonsets.cocoonset.cocoonstack.io";
 const HIBERNATIONS: &str = "cocoonhibernations.cocoonset.cocoonstack.io";
+/// Short names of kinds, as kubectl and the definitions have them.
+const SHORT: [(&str, &str); 6] = [
+    ("cs", "cocoonset"),
+    ("cset", "cocoonset"),
+    ("ch", "cocoonhibernation"),
+    ("po", "pod"),
+    ("no", "node"),
+    ("ns", "namespace"),
+];
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 
 /// One condition, as it was given and as it is understood.
@@ -100,9 +109,10 @@ fn wants(text: &str, kinds: &[Resource]) -> Result<Wants, String> {
     Ok(Wants::Object { resource: resource.qualified(), namespace: namespace.to_owned(), name: name.to_owned(), wants })
 }
 
-/// `cocoonset`, `CocoonSets`, `cocoonsets.cocoonset.cocoonstack.io`: as kubectl takes them.
+/// `cocoonset`, `CocoonSets`, `cset`, `cocoonsets.cocoonset.cocoonstack.io`: as kubectl takes them.
 fn resource(word: &str, kinds: &[Resource]) -> Result<Resource, String> {
     let lower = word.to_lowercase();
+    let lower = SHORT.iter().find(|(short, _)| *short == lower).map_or(lower, |(_, kind)| (*kind).to_owned());
     let names = |kind: &Resource| {
         [kind.kind.to_lowercase(), kind.plural.clone(), kind.qualified_kind().to_lowercase(), kind.qualified()]
     };
@@ -282,6 +292,10 @@ mod tests {
         assert_eq!(parse("pods=ready"), Ok(Wants::PodsReady));
         assert_eq!(parse("cocoonset/demo=Running"), object(super::SETS, "default", "demo", phase("Running")));
         assert_eq!(parse("CocoonSets/demo@a=Failed"), object(super::SETS, "a", "demo", phase("Failed")));
+        for word in ["cs", "cset", "CSet"] {
+            assert_eq!(parse(&format!("{word}/demo=Running")), parse("cocoonset/demo=Running"), "{word}");
+        }
+        assert_eq!(parse("po/demo-0@a:Ready=True"), parse("pod/demo-0@a:Ready=True"));
         assert_eq!(parse("pod/demo-0@a:Ready=True"), object("pods", "a", "demo-0", condition("Ready", "True")));
         assert_eq!(parse("namespace/a=Terminating"), object("namespaces", "", "a", phase("Terminating")));
         assert_eq!(parse("node/node-a:Ready=Unknown"), object("nodes", "", "node-a", condition("Ready", "Unknown")));

@@ -37,6 +37,9 @@ pub struct SetSpec {
     pub agent: AgentSpec,
     /// As listed, refused ones included: each is within the spec's own count and never surplus.
     pub toolboxes: Vec<Toolbox>,
+    /// Some value of it is of the wrong type, out of its bounds or no word that this version knows. What stands in its
+    /// place is a guess, and no VM is lost for a guess: nothing is surplus or replaced until the spec is mended.
+    pub unreadable: bool,
 }
 
 /// `spec.agent` (api.md 1.2).
@@ -46,6 +49,8 @@ pub struct AgentSpec {
     pub image: String,
     /// Sub-agents as given; below zero reads as zero. A pod within this count is never surplus.
     pub replicas: i64,
+    /// Nobody can tell how many are wanted: none is created, and those that exist stay.
+    pub replicas_unreadable: bool,
     /// Sub-agents that may be created: at most [`MAX_REPLICAS`].
     pub replicas_clamped: u32,
     /// Clone or cold boot.
@@ -103,7 +108,7 @@ pub struct VmOptions {
 }
 
 /// Core `ResourceRequirements`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Resources {
     /// Upper bounds.
     pub limits: BTreeMap<String, Quantity>,
@@ -152,8 +157,10 @@ impl SetSpec {
             node_name: at.text_if_any("nodeName", &mut odd),
             agent: AgentSpec::read(&at.object("agent", &mut odd), &mut odd),
             toolboxes: read_toolboxes(&at, &mut odd),
+            unreadable: false,
         };
-        (read, odd)
+        let unreadable = odd.iter().any(|oddity| oddity.unreadable);
+        (Self { unreadable, ..read }, odd)
     }
     /// Toolboxes that a pod may be created for.
     pub fn creatable_toolboxes(&self) -> impl Iterator<Item = &Toolbox> {
@@ -174,12 +181,19 @@ impl SetSpec {
 }
 
 impl AgentSpec {
+    /// Whether a sub-agent of this slot is within the spec's own count, as far as that reads.
+    pub fn wants(&self, slot: u32) -> bool {
+        self.replicas_unreadable || i64::from(slot) <= self.replicas
+    }
     fn read(at: &Reader<'_>, odd: &mut Vec<Oddity>) -> Self {
         let image = at.text("image", odd);
         if image.is_empty() {
             odd.push(Oddity::invalid(at.path_of("image"), "no image is named"));
         }
+        let before = odd.len();
         let replicas = at.int_within("replicas", 0, i64::from(i32::MAX), odd);
+        // Beyond its bound above it still says that many are wanted.
+        let replicas_unreadable = odd.len() > before && replicas == 0;
         let replicas_clamped = u32::try_from(replicas).unwrap_or(u32::MAX).min(MAX_REPLICAS);
         if replicas > i64::from(MAX_REPLICAS) {
             let said = format!("{replicas} sub-agents are wanted; at most {MAX_REPLICAS} are created");
@@ -188,6 +202,7 @@ impl AgentSpec {
         Self {
             image,
             replicas,
+            replicas_unreadable,
             replicas_clamped,
             mode: AgentMode::read(at, "mode", odd),
             env_from: at.list("envFrom", odd).to_vec(),
@@ -204,7 +219,7 @@ impl VmOptions {
             for (name, amount) in at.get("resources").and_then(|r| r.get(bounds)?.as_object()).into_iter().flatten() {
                 if !amount.is_null() && Quantity::read(amount).is_none_or(|amount| !amount.is_valid()) {
                     let field = format!("{}.{}", resources.path_of(bounds), excerpt(name, 60));
-                    odd.push(Oddity::invalid(field, format!("{} is no quantity", excerpt(&amount.to_string(), 60))));
+                    odd.push(Oddity::unreadable(field, format!("{} is no quantity", excerpt(&amount.to_string(), 60))));
                 }
             }
         }
@@ -230,7 +245,8 @@ fn read_storage(at: &Reader<'_>, odd: &mut Vec<Oddity>) -> Option<Quantity> {
     }
     let read = Quantity::read(given);
     if read.as_ref().is_none_or(|amount| !amount.is_valid()) {
-        odd.push(Oddity::invalid(at.path_of("storage"), format!("{} is no quantity", excerpt(&given.to_string(), 60))));
+        let said = format!("{} is no quantity", excerpt(&given.to_string(), 60));
+        odd.push(Oddity::unreadable(at.path_of("storage"), said));
     }
     read
 }

@@ -20,6 +20,7 @@ pub fn crds() -> Vec<Value> {
                 ("Phase", "string", ".status.phase"),
                 ("Age", "date", ".metadata.creationTimestamp"),
             ],
+            subresources: json!({ "status": {} }),
             schema: schema_of::<CocoonHibernation>(),
         }),
         manifest(&Kind {
@@ -34,6 +35,15 @@ pub fn crds() -> Vec<Value> {
                 ("Desired", "integer", ".status.desiredAgents"),
                 ("Age", "date", ".metadata.creationTimestamp"),
             ],
+            // What is scaled is the sub-agents: there is one main agent whatever the number.
+            subresources: json!({
+                "scale": {
+                    "labelSelectorPath": ".status.selector",
+                    "specReplicasPath": ".spec.agent.replicas",
+                    "statusReplicasPath": ".status.subAgents",
+                },
+                "status": {},
+            }),
             schema: schema_of::<CocoonSet>(),
         }),
     ]
@@ -45,6 +55,7 @@ struct Kind {
     singular: &'static str,
     short: &'static [&'static str],
     columns: &'static [(&'static str, &'static str, &'static str)],
+    subresources: Value,
     schema: Value,
 }
 
@@ -72,7 +83,7 @@ fn manifest(kind: &Kind) -> Value {
                 "schema": { "openAPIV3Schema": kind.schema },
                 "served": true,
                 "storage": true,
-                "subresources": { "status": {} },
+                "subresources": kind.subresources,
             }],
         },
     })

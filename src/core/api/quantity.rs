@@ -24,6 +24,18 @@ pub struct Quantity {
     text: String,
 }
 
+impl serde::Serialize for Quantity {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.text)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Quantity {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        <String as serde::Deserialize>::deserialize(from).map(|text| Self::of(&text))
+    }
+}
+
 impl Quantity {
     /// Reads any text; see [`Quantity::is_valid`].
     pub fn of(text: &str) -> Self {

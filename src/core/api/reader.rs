@@ -92,12 +92,12 @@ impl<'v> Reader<'v> {
     pub fn int_within(&self, key: &str, low: i64, high: i64, oddities: &mut Vec<Oddity>) -> i64 {
         let given = self.int(key, oddities);
         if given < low || given > high {
-            oddities.push(Oddity::invalid(self.path_of(key), format!("{given} is not within {low} and {high}")));
+            oddities.push(Oddity::unreadable(self.path_of(key), format!("{given} is not within {low} and {high}")));
         }
         given.clamp(low, high)
     }
     fn mismatch(&self, key: &str, wanted: &str, found: &Value) -> Oddity {
-        Oddity::invalid(self.path_of(key), format!("{} is not {wanted}", excerpt(&found.to_string(), 60)))
+        Oddity::unreadable(self.path_of(key), format!("{} is not {wanted}", excerpt(&found.to_string(), 60)))
     }
 }
 

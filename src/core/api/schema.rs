@@ -187,6 +187,10 @@ struct SetStatus {
     ready_toolboxes: Option<i32>,
     /// Toolboxes that are wanted.
     desired_toolboxes: Option<i32>,
+    /// Sub-agents that there are, ready or not.
+    sub_agents: Option<i32>,
+    /// The label selector of the pods of the sub-agents.
+    selector: Option<String>,
     /// The agents, main agent first.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["slot"]))]
     agents: Option<Vec<AgentStatus>>,

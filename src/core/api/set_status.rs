@@ -5,7 +5,7 @@ use super::words::{ConnType, SetPhase, phase};
 use serde::Serialize;
 use serde_json::Value;
 
-/// `status` of a CocoonSet. `nodeName` in entries is additive (R18, R25).
+/// `status` of a CocoonSet. `nodeName` in entries, and the two fields of the scale subresource, are additive (R18, R25).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetStatus {
@@ -23,6 +23,12 @@ pub struct SetStatus {
     pub ready_toolboxes: i32,
     /// Toolboxes the spec lists.
     pub desired_toolboxes: i32,
+    /// Sub-agents there are: what `kubectl scale` and autoscalers compare with `spec.agent.replicas`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sub_agents: Option<i32>,
+    /// The label selector of the sub-agents' pods, for autoscalers.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub selector: String,
     /// Main agent first, then sub-agents by slot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentEntry>,
@@ -124,6 +130,8 @@ impl SetStatus {
             desired_agents: int(status, "desiredAgents"),
             ready_toolboxes: int(status, "readyToolboxes"),
             desired_toolboxes: int(status, "desiredToolboxes"),
+            sub_agents: status.get("subAgents").and_then(Value::as_i64).and_then(|count| i32::try_from(count).ok()),
+            selector: text(status, "selector"),
             agents: list("agents").filter_map(AgentEntry::read).collect(),
             toolboxes: list("toolboxes").filter_map(ToolboxEntry::read).collect(),
             conditions: status.get("conditions").map(Condition::read_all).unwrap_or_default(),

@@ -41,7 +41,7 @@ macro_rules! words {
             pub fn read(reader: &Reader<'_>, key: &str, oddities: &mut Vec<Oddity>) -> Self {
                 let word = Self::of(&reader.text(key, oddities));
                 if let Self::Unknown(text) = &word {
-                    oddities.push(Oddity::invalid(reader.path_of(key), unknown(text, &[$($text),+])));
+                    oddities.push(Oddity::unreadable(reader.path_of(key), unknown(text, &[$($text),+])));
                 }
                 word
             }
@@ -53,6 +53,20 @@ macro_rules! words {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.write_str(self.as_str()) }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(from)?;
+                // The empty text is carried where it was carried, and is not the default here.
+                Ok(if text.is_empty() { Self::Unknown(text) } else { Self::of(&text) })
+            }
         }
     };
 }

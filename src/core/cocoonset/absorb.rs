@@ -70,6 +70,7 @@ fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
         if attempt.action == ActionKind::PatchStatus {
             seen.memory.last_status = Some(seen.mono);
             seen.memory.node_names_pruned = drops_node_names(seen);
+            seen.memory.scale_pruned = seen.set.status.selector.is_empty();
         }
     }
     // Of the status a 404 is no proof that the object is gone: that takes a live read.
@@ -103,6 +104,9 @@ fn probe(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
         Fact::Known(Some(_)) if tag == keys::TAG_HIBERNATE => drop(seen.memory.found.insert(vm.to_owned(), seen.mono)),
         Fact::Known(_) => drop(seen.memory.found.remove(vm)),
         Fact::Unasked | Fact::Unavailable(_) => {}
+    }
+    if matches!(fact, Fact::Known(Some(_))) && seen.set.records_name(vm) {
+        seen.memory.kept.insert(vm.to_owned(), seen.mono);
     }
     seen.snapshots.insert((vm.to_owned(), tag.to_owned()), Snapshot { fact, fresh: true });
     note(seen, attempt, outcome);

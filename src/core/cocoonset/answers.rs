@@ -3,12 +3,14 @@
 
 use super::observed::{Lease, Observed};
 use crate::core::action::{ActionKind, Attempt, Change, Live, Want};
+use crate::core::control::election::TAG_DELETE_TERM;
 use crate::core::decide::Gate;
 use crate::core::decision::Finding;
 use crate::core::memory::Record;
 use crate::core::outcome::{Class, Effect};
 use crate::core::rule::Rule;
 use crate::rules;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 rules! {
@@ -35,12 +37,17 @@ rules! {
     /// Send nothing while the lease is gone, or too short for what has no precondition; what was not sent for its sake is
     /// sent once it is held again.  (R11)
     FENCED = "answer/fenced";
+    /// Say that an answer cannot be read, whoever wants what comes next: a server or proxy that garbles answers is for a
+    /// person to mend.  (R4)
+    UNREADABLE = "answer/unreadable";
+    /// Wait before writing again what was accepted twice and did not stay: a webhook takes it off. Without it one pass
+    /// writes the same until it is given up, and what was to be written first, a name or a charge, is lost with what
+    /// follows it.  (R3, R8, R12)
+    UNDONE = "answer/undone";
     /// Nothing more to do: the object itself is gone.
     OBJECT_GONE = "answer/object-gone";
 }
 
-/// A lease shorter than this is too short for a tag delete, which has no precondition (decision R11).
-const TAG_DELETE_TERM: Duration = Duration::from_secs(5);
 /// So many times in a row, and people are told of what usually passes by itself.
 const LASTING: u32 = 4;
 /// After this long in a refusal that may pass by itself, it needs a person (decision R4).
@@ -57,7 +64,7 @@ pub fn gate(seen: &Observed, want: &Want) -> Gate {
         return Gate::Open;
     }
     match record.class.effect() {
-        Effect::Happened => Gate::Open,
+        Effect::Happened => undone(seen, &attempt, record),
         Effect::Moved | Effect::Unsure => our_fault(moved(seen, want, &attempt, record), &attempt, record),
         Effect::Taken => taken(seen, want, &attempt, record),
         Effect::Gone => gone(seen, want, &attempt, record),
@@ -93,6 +100,16 @@ fn fenced(seen: &Observed, want: &Want) -> Option<Finding> {
     }
 }
 
+/// A success stands in memory only where what was written did not stay.
+fn undone(seen: &Observed, attempt: &Attempt, record: &Record) -> Gate {
+    if record.count < 2 || seen.mono >= due(seen, attempt, record) {
+        return Gate::Open;
+    }
+    let Gate::Held(finding) = timer(seen, &UNDONE, attempt, record) else { return Gate::Open };
+    let because = format!("{}: {}", attempt_of(attempt, record), record.message);
+    held(Finding { because: because.clone().into(), ..*finding }.trouble("WriteUndone", because))
+}
+
 /// It moved, or may have happened: look before writing again; the second time, wait first.
 fn moved(seen: &Observed, want: &Want, attempt: &Attempt, record: &Record) -> Gate {
     if record.count >= 2 && seen.mono < due(seen, attempt, record) {
@@ -123,6 +140,18 @@ fn our_fault(gate: Gate, attempt: &Attempt, record: &Record) -> Gate {
     }
     let message = format!("{}: {}", attempt_of(attempt, record), record.message);
     held(finding.trouble(record.class.name(), message).error_if(true))
+}
+
+/// Answers of this pass that could not be read, and were not followed by one that could.
+pub fn unreadable(seen: &Observed) -> Vec<Finding> {
+    let malformed = seen.tried.iter().filter(|(_, class)| *class == Class::Malformed);
+    let attempts: BTreeSet<&Attempt> = malformed.map(|(attempt, _)| attempt).collect();
+    let records = attempts.into_iter().filter_map(|attempt| Some((attempt, seen.memory.record(attempt)?)));
+    let told = records.filter(|(_, record)| record.class == Class::Malformed).map(|(attempt, record)| {
+        let message = format!("{}: {}", attempt_of(attempt, record), record.message);
+        Finding::of(&UNREADABLE, message.clone()).trouble(record.class.name(), message).error_if(true)
+    });
+    told.collect()
 }
 
 /// The name is taken. The creating concern looks who has it; here only the pace is set.
@@ -278,8 +307,8 @@ const fn pace(class: Class) -> (Duration, Duration) {
         | Class::TooLarge
         | Class::BadRequest
         | Class::NotFound => (seconds(60), seconds(900)),
-        Class::Done
-        | Class::Conflict
+        Class::Done => (seconds(5), seconds(300)),
+        Class::Conflict
         | Class::PreconditionFailed
         | Class::AlreadyExists
         | Class::AlreadyExistsTerminating

@@ -5,14 +5,19 @@ mod absorb_live;
 pub mod answers;
 pub mod budget;
 pub mod concerns;
+pub mod costs;
 pub mod laws;
 pub mod names;
 pub mod observed;
 pub mod rebuild;
+pub mod recorded;
 pub mod rollout;
 pub mod seat;
 pub mod sitting;
+pub mod standing;
 pub mod status;
+pub mod tally;
+mod undone;
 
 pub use absorb_live::is_terminating;
 
@@ -60,6 +65,13 @@ impl Observation for Observed {
     fn absorb(&mut self, attempt: &Attempt, outcome: &Outcome) {
         absorb::absorb(self, attempt, outcome);
     }
+    fn take_in(&mut self, want: &Want, attempt: &Attempt, outcome: &Outcome) -> bool {
+        if let Want::Change(change) = want {
+            return undone::take_in(self, change, attempt, outcome);
+        }
+        absorb::absorb(self, attempt, outcome);
+        false
+    }
     fn broken_law(&self, decision: &Decision) -> Option<Because> {
         laws::broken(self, decision)
     }
@@ -87,6 +99,7 @@ pub const RULES: &[&[&Rule]] = &[
     left_alone::RULES,
     oddities::RULES,
     rebuild::RULES,
+    recorded::RULES,
     main_agent::RULES,
     sub_agents::RULES,
     toolboxes::RULES,

@@ -1,14 +1,13 @@
 //! Which VM names a set answers for, and where each is written down.
 
 use super::observed::{LivePod, Observed, SetFacts};
-use crate::core::action::Change;
+use super::standing::is_kept;
 use crate::core::api::set_status::SetStatus;
-use crate::core::api::words::SetPhase;
+use crate::core::contract::keys;
 use crate::core::contract::names::{
     Role, VmName, agent_vm, canonical_slot, is_of_set, slot_of_vm, successor_vm, vm_of_pod, vm_prefix,
 };
 use crate::core::contract::records::Records;
-use crate::core::contract::{delete_names, keys};
 use crate::core::pod::facts::PodFacts;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,16 +52,7 @@ impl SetFacts {
             || (self.deleting.is_some() && self.claims() > 0 && self.status.had_vm(vm))
     }
     fn may_have_no_pods(&self) -> bool {
-        let phase = match &self.status.phase {
-            Some(
-                SetPhase::Suspending
-                | SetPhase::Suspended
-                | SetPhase::Waking
-                | SetPhase::Migrating
-                | SetPhase::Unknown(_),
-            ) => true,
-            Some(SetPhase::Pending | SetPhase::Running | SetPhase::Scaling | SetPhase::Failed) | None => false,
-        };
+        let phase = self.status.phase.as_ref().is_some_and(is_kept);
         phase || self.hint().is_some() || self.records().is_unreadable()
     }
     /// Whether the spec wants a pod of this name.
@@ -78,11 +68,12 @@ impl SetFacts {
         self.wants_pod(pod) || self.status.pod_names().any(|name| name == pod)
     }
     /// Names in `delete-vm-names`, those of the set's own formula only (D-31).
-    pub fn recorded_names(&self) -> BTreeSet<String> {
-        let known: BTreeSet<VmName> = self.status.vm_names().map(VmName::from).collect();
-        let text = self.annotations.get(keys::DELETE_VM_NAMES).map(String::as_str).unwrap_or_default();
-        let read = delete_names::read(text, &self.namespace, &self.name, &known);
-        read.names.into_iter().map(|name| name.0).collect()
+    pub fn recorded_names(&self) -> impl Iterator<Item = &str> {
+        self.recorded.names.iter().map(VmName::as_str)
+    }
+    /// Whether this name stands there.
+    pub fn records_name(&self, vm: &str) -> bool {
+        self.recorded.names.contains(vm)
     }
 }
 
@@ -97,6 +88,12 @@ impl SetStatus {
         let agents = self.agents.iter().map(|entry| (&entry.vm_name, &entry.vm_id));
         let mut entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.vm_name, &entry.vm_id)));
         entries.any(|(name, id)| name == vm && !id.is_empty())
+    }
+    /// The id of this pod's VM, as it was last seen.
+    pub fn vm_id_of(&self, pod: &str) -> Option<&str> {
+        let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_id));
+        let mut entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.pod_name, &entry.vm_id)));
+        entries.find(|(name, id)| *name == pod && !id.is_empty()).map(|(_, id)| id.as_str())
     }
     /// The node on which the VM of this pod was last seen, if it was seen to have one.
     pub fn last_node_of(&self, pod: &str) -> Option<String> {
@@ -114,22 +111,30 @@ impl SetStatus {
 }
 
 impl Observed {
-    /// What a pod of ours is to the set: by its name, which cannot be edited; labels only tell a toolbox that the spec
-    /// no longer lists (D-66).
+    /// What a pod of ours is to the set: by its name, which cannot be edited (D-66). A toolbox that the spec no longer
+    /// lists is known by any trace of having been one: its label, its entry in the status, or the name of its VM.
     pub fn role_of(&self, pod: &PodFacts) -> Role {
         let Some(suffix) = pod.name.as_str().strip_prefix(&format!("{}-", self.set.name)) else { return Role::Unknown };
         match canonical_slot(suffix) {
             Some(0) => Role::Main,
             Some(slot) => Role::SubAgent(slot),
             None if self.set.spec.lists_toolbox(suffix) => Role::Toolbox(suffix.to_owned()),
-            None if pod.labels.get(keys::ROLE).is_some_and(|role| role == "toolbox") => {
-                Role::Toolbox(suffix.to_owned())
-            }
+            None if self.was_toolbox(pod) => Role::Toolbox(suffix.to_owned()),
             None => Role::Unknown,
         }
     }
-    /// Whether the spec no longer wants this pod: a slot beyond its count, or a toolbox that it does not list.
+    /// Labels are anybody's to edit: a toolbox whose label is gone must not run on for ever once the spec drops it.
+    fn was_toolbox(&self, pod: &PodFacts) -> bool {
+        pod.labels.get(keys::ROLE).is_some_and(|role| role == "toolbox")
+            || self.set.status.toolboxes.iter().any(|entry| entry.pod_name == pod.name.as_str())
+            || self.vm_of(pod).is_some()
+    }
+    /// Whether the spec no longer wants this pod: a slot beyond its count, or a toolbox that it does not list. Nothing is
+    /// while part of the spec cannot be read.
     pub fn is_surplus(&self, pod: &PodFacts) -> bool {
+        if self.set.spec.unreadable {
+            return false;
+        }
         match self.role_of(pod) {
             Role::SubAgent(slot) => i64::from(slot) > self.set.spec.agent.replicas,
             Role::Toolbox(name) => !self.set.spec.lists_toolbox(&name),
@@ -142,7 +147,7 @@ impl Observed {
     }
     /// Every VM name whose tags the set has to collect in the end.
     pub fn names_owed(&self) -> BTreeSet<String> {
-        let mut names = self.set.recorded_names();
+        let mut names: BTreeSet<String> = self.set.recorded_names().map(str::to_owned).collect();
         names.extend(self.set.status.vm_names().map(str::to_owned));
         names.extend(self.pods.values().filter_map(|pod| self.vm_of(pod)));
         names.extend(self.hidden_pods().filter_map(|pod| pod.vm.clone()));
@@ -179,17 +184,5 @@ impl Observed {
     /// The slot in a VM name of this set.
     pub fn slot_in(&self, vm: &str) -> Option<u32> {
         slot_of_vm(&self.set.namespace, &self.set.name, vm)
-    }
-    /// The write that records these names for teardown, unless they stand there already (decision R7).
-    pub fn remember(&self, more: &BTreeSet<String>) -> Option<Change> {
-        let recorded = self.set.recorded_names();
-        if more.is_subset(&recorded) {
-            return None;
-        }
-        let all: BTreeSet<VmName> = recorded.union(more).map(|name| VmName(name.clone())).collect();
-        Some(Change::PatchObject {
-            annotations: BTreeMap::from([(keys::DELETE_VM_NAMES.to_owned(), Some(delete_names::write(&all)))]),
-            resource_version: self.set.resource_version.clone(),
-        })
     }
 }

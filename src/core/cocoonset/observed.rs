@@ -3,8 +3,10 @@
 use crate::core::action::{Attempt, Subject};
 use crate::core::api::cocoonset::SetSpec;
 use crate::core::api::set_status::SetStatus;
+use crate::core::contract::delete_names::{self, DeleteNames};
 use crate::core::contract::keys;
-use crate::core::contract::names::accepted_vm;
+use crate::core::contract::names::{VmName, accepted_vm};
+use crate::core::contract::rebuilds::Histories;
 use crate::core::fact::Fact;
 use crate::core::memory::Memory;
 use crate::core::meta;
@@ -58,7 +60,7 @@ pub struct Observed {
 }
 
 /// The right to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Lease {
     /// No election: always.
     NotNeeded,
@@ -89,6 +91,10 @@ pub struct SetFacts {
     pub finalizers: Option<Vec<String>>,
     /// Annotations under our prefixes.
     pub annotations: BTreeMap<String, String>,
+    /// How often its seats were filled again, read from the annotations.
+    pub rebuilds: Histories,
+    /// Names in `delete-vm-names`: those of the set's own formula, or listed by its status (D-31).
+    pub recorded: DeleteNames,
     /// What the user wants, defaults applied.
     pub spec: SetSpec,
     /// What the status says, as far as it reads.
@@ -147,7 +153,7 @@ pub struct NodeFacts {
 }
 
 /// Another live set that maps to the same VM name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Rival {
     /// Namespace.
     pub namespace: String,
@@ -198,18 +204,24 @@ impl SetFacts {
     /// Reads one version of the set. Total: what does not read becomes an oddity.
     pub fn of(object: &Value) -> Self {
         let (spec, oddities) = SetSpec::read(object.get("spec").unwrap_or(&Value::Null));
-        let name = meta::text(object, "name");
+        let (namespace, name) = (meta::text(object, "namespace"), meta::text(object, "name"));
+        let annotations = meta::map(object, "annotations", keys::is_ours);
+        let status = SetStatus::read(object.get("status").unwrap_or(&Value::Null));
+        let known: BTreeSet<VmName> = status.vm_names().map(VmName::from).collect();
+        let names = annotations.get(keys::DELETE_VM_NAMES).map(String::as_str).unwrap_or_default();
         Self {
-            namespace: meta::text(object, "namespace"),
+            rebuilds: Histories::read(&annotations),
+            recorded: delete_names::read(names, &namespace, &name, &known),
             uid: meta::text(object, "uid"),
             resource_version: meta::text(object, "resourceVersion"),
             generation: meta::metadata(object).get("generation").and_then(Value::as_i64).unwrap_or(0),
             created: meta::time(object, "creationTimestamp"),
             deleting: meta::time(object, "deletionTimestamp"),
             finalizers: meta::strings(object, "finalizers"),
-            annotations: meta::map(object, "annotations", keys::is_ours),
-            status: SetStatus::read(object.get("status").unwrap_or(&Value::Null)),
             raw_status: object.get("status").cloned().unwrap_or(Value::Null),
+            annotations,
+            status,
+            namespace,
             name,
             spec,
             oddities,

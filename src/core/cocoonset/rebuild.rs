@@ -2,6 +2,7 @@
 
 use super::budget::{self, Standing};
 use super::concerns::stamp::patch_pod;
+use super::costs::Costed;
 use super::observed::Observed;
 use super::rollout;
 use super::seat::Seat;
@@ -36,6 +37,10 @@ rules! {
     /// Take the dead letter off a pod that came up after all: with it the first probe that fails would cost a VM at work.
     /// (D-47, R16)
     RECOVERED = "rebuild/recovered";
+    /// Forget the rebuilds of a seat whose pod has been Ready for a quarter of an hour: it has recovered, and a failure
+    /// long after is another one. The time since the last rebuild alone says nothing: a VM that never comes up may be slow
+    /// to say so.  (D-18a)
+    FORGIVE = "rebuild/forgive";
     /// Leave a failed pod alone while its rebuild history cannot be read: it counts as exhausted.  (R21)
     HISTORY_UNREADABLE = "rebuild/history-unreadable";
 }
@@ -77,9 +82,9 @@ pub fn recovered(pod: &PodFacts) -> Option<Finding> {
 }
 
 /// What to do about a pod that is at its end.
-pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Finding {
+pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Costed {
     if let Some(node) = lost_node(seen, pod) {
-        return await_node(pod, &node);
+        return await_node(pod, &node).into();
     }
     if must_recreate(drifts) {
         return rollout::replace(seen, seat, pod, wanted, drifts);
@@ -90,26 +95,28 @@ pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate
         let message = format!("pod {} exhausted its rebuilds", pod.name);
         return Finding::of(&AWAIT_REMEDY, message.clone())
             .trouble("DeadLetter", format!("{message}; edit the spec, or delete the pod"))
-            .stop();
+            .stop()
+            .into();
     }
     if runs(seen, pod) {
         let message = format!("pod {} reports failure and its VM runs: {why}", pod.name);
         return Finding::of(&FAILED_BUT_RUNNING, message.clone())
             .trouble("VMFailedButRunning", format!("{message}; edit the spec, or delete the pod"))
-            .stop();
+            .stop()
+            .into();
     }
     match budget::of(seen, &seat.role, pod.uid.as_str()) {
         Standing::Charged => {
             let finding = Finding::of(&REBUILD_CHARGED, format!("{} failed and is charged already", pod.name));
-            told(finding.change(delete(pod)), &seat.role, pod, budget::count(seen, &seat.role), &why)
+            told(finding.change(delete(pod)), &seat.role, pod, budget::count(seen, &seat.role), &why).into()
         }
         Standing::TooEarly(left) => {
             let finding = Finding::of(&BACK_OFF, format!("{} failed again: {why}", pod.name));
-            while_rebuilt(seen, seat, finding.wait(format!("the next rebuild of {}", pod.name), Some(left)))
+            while_rebuilt(seen, seat, finding.wait(format!("the next rebuild of {}", pod.name), Some(left))).into()
         }
         Standing::Due => rebuild(seen, seat, pod, &why),
-        Standing::Exhausted(0) => Finding::of(&HISTORY_UNREADABLE, format!("{} failed: {why}", pod.name)).stop(),
-        Standing::Exhausted(count) => dead_letter(pod, count, &why),
+        Standing::Exhausted(0) => Finding::of(&HISTORY_UNREADABLE, format!("{} failed: {why}", pod.name)).stop().into(),
+        Standing::Exhausted(count) => Costed::from(dead_letter(pod, count, &why)).give_up(seen, seat),
     }
 }
 
@@ -131,13 +138,21 @@ pub fn while_rebuilt(seen: &Observed, seat: &Seat, finding: Finding) -> Finding 
     }
 }
 
-fn rebuild(seen: &Observed, seat: &Seat, pod: &PodFacts, why: &str) -> Finding {
+fn rebuild(seen: &Observed, seat: &Seat, pod: &PodFacts, why: &str) -> Costed {
     let attempt = budget::count(seen, &seat.role) + 1;
-    let mut finding = Finding::of(&REBUILD, format!("{} failed: {why}", pod.name));
-    if let Some(charge) = budget::charge(seen, &seat.role, pod.uid.as_str()) {
-        finding = finding.change(charge);
+    let finding = Finding::of(&REBUILD, format!("{} failed: {why}", pod.name)).change(delete(pod));
+    Costed::from(told(finding, &seat.role, pod, attempt, why)).charge(seen, seat, pod.uid.as_str())
+}
+
+/// What its pod does for the budget of a seat by being Ready.
+pub fn forgive(seen: &Observed, seat: &Seat, pod: &PodFacts) -> Option<Costed> {
+    let left = budget::forgiven_in(seen, &seat.role, pod)?;
+    if left.is_zero() {
+        let finding = Finding::of(&FORGIVE, format!("{} has been Ready for a quarter of an hour", pod.name));
+        return Some(Costed::from(finding).forgive(seen, seat));
     }
-    told(finding.change(delete(pod)), &seat.role, pod, attempt, why)
+    let finding = Finding::of(&FORGIVE, format!("{} was rebuilt, and is Ready", pod.name));
+    Some(finding.wait(format!("{} to have been Ready for a quarter of an hour", pod.name), Some(left)).into())
 }
 
 /// The delete that makes a rebuild, said to people.

@@ -2,8 +2,8 @@
 //! a time where it does not.
 
 use super::answers;
-use super::budget;
 use super::concerns::stamp::patch_pod;
+use super::costs::Costed;
 use super::observed::Observed;
 use super::rebuild;
 use super::seat::{self, Seat};
@@ -13,7 +13,7 @@ use crate::core::decision::Finding;
 use crate::core::pod::drift::{FieldDrift, adopt, must_recreate, patch_in_place};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::field::Remedy;
-use crate::core::pod::template::PodTemplate;
+use crate::core::pod::template::{Placement, PodTemplate};
 use crate::rules;
 
 rules! {
@@ -32,6 +32,12 @@ rules! {
     /// Wait for the last replaced pod to be Ready before the next is replaced: one at a time, and none after one that
     /// failed.  (D-20, R20)
     AWAIT_TURN = "rollout/await-turn";
+    /// Replace nothing while part of the spec cannot be read: what stands in its place is a guess, and no VM is lost for a
+    /// guess. What the other parts ask for waits with it.  (D-58, D-71)
+    UNREADABLE = "rollout/unreadable-spec";
+    /// Delete a pod that no node has taken yet and that may only go to a node where it is no longer wanted: its affinity
+    /// never changes, so that it would wait for ever. Nothing runs in it; it is created anew for the right node.  (D-44)
+    FOLLOW = "rollout/follow";
 }
 
 /// What a patch can put right, if anything.
@@ -62,9 +68,12 @@ pub fn in_place(pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> 
 }
 
 /// Replaces a pod: first the question, then the delete.
-pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Finding {
+pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Costed {
     if let Some(node) = rebuild::lost_node(seen, pod) {
-        return rebuild::await_node(pod, &node);
+        return rebuild::await_node(pod, &node).into();
+    }
+    if seen.set.spec.unreadable {
+        return Finding::of(&UNREADABLE, format!("{}: part of the spec cannot be read", pod.name)).stop().into();
     }
     let because = format!("{}: {}", pod.name, told(drifts.iter().filter(|drift| drift.remedy == Remedy::Recreate)));
     let delete = Change::DeletePod {
@@ -74,21 +83,40 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
     };
     if !seen.live.admitted.contains(&seat.pod) {
         // A delete that may not be sent yet needs no answer of admission.
-        return match answers::gate(seen, &Want::Change(delete)) {
+        let first = match answers::gate(seen, &Want::Change(delete)) {
             Gate::Held(held) => Finding { because: format!("{} ({because})", held.because).into(), ..*held },
             Gate::Open => Finding::of(&ASK_ADMISSION, because).change(seat::create(seen, seat, wanted, true)),
         };
+        return first.into();
     }
     let message = format!("{because}; the pod is replaced");
-    let recreate = Finding::of(&RECREATE, because);
-    let recreate = budget::fresh(seen, &seat.role).into_iter().fold(recreate, Finding::change);
-    recreate.change(delete).announce(false, "Recreating", message)
+    let recreate = Finding::of(&RECREATE, because).change(delete).announce(false, "Recreating", message);
+    Costed::from(recreate).fresh(seen, seat)
 }
 
 /// Says that a replacement has to wait for its turn.
 pub fn await_turn(pod: &PodFacts, drifts: &[FieldDrift], whom: &str) -> Finding {
     let because = format!("{}: {}; first {whom}", pod.name, told(drifts.iter()));
     Finding::of(&AWAIT_TURN, because).wait(whom.to_owned(), None)
+}
+
+/// Whether a pod waits for a node where it is no longer wanted. One that is bound stays: placement never drifts.
+pub fn is_misplaced(pod: &PodFacts, wanted: &PodTemplate) -> bool {
+    let bound_for = match &pod.carries.placement {
+        Placement::Required(_) => &pod.carries.placement,
+        Placement::Preferred(_) | Placement::Anywhere => return false,
+    };
+    pod.node.is_none() && !pod.deleting && !pod.has_vm() && *bound_for != wanted.placement
+}
+
+/// Deletes it, on the version that no node has: one that is bound meanwhile stays.
+pub fn follow(pod: &PodFacts, wanted: &PodTemplate) -> Finding {
+    let because = format!("{} waits for {}, wanted {}", pod.name, pod.carries.placement, wanted.placement);
+    Finding::of(&FOLLOW, because).change(Change::DeletePod {
+        pod: pod.name.to_string(),
+        uid: pod.uid.to_string(),
+        resource_version: Some(pod.resource_version.clone()),
+    })
 }
 
 /// Whether a replacement is called for.

@@ -1,9 +1,11 @@
 //! One seat of the set: a pod name, its VM name, and what has to be true before a pod is created there.
 //! Main agent, sub-agents and toolboxes share it.
 
+use super::answers;
+use super::budget::{self, Lost, Standing};
+use super::costs::Costed;
 use super::observed::{Observed, Rival};
 use super::rebuild::while_rebuilt;
-use super::{answers, budget};
 use crate::core::action::{Change, Live, Question, Want};
 use crate::core::contract::keys;
 use crate::core::contract::names::{NameFit, Role, check_names};
@@ -142,7 +144,7 @@ impl<'a> Step<'a> {
         if let Some(node) = lost_node(seen, seat, vanished) {
             return Self::NodeLost(node);
         }
-        foreign(seen, seat).or_else(|| budgeted(seen, seat, vanished)).unwrap_or_else(|| Self::snapshot(seen, seat))
+        foreign(seen, seat).or_else(|| budgeted(seen, seat)).unwrap_or_else(|| Self::snapshot(seen, seat))
     }
 
     fn snapshot(seen: &Observed, seat: &Seat) -> Self {
@@ -222,20 +224,26 @@ fn is_predecessors(seen: &Observed, owner: Option<&(String, String)>) -> bool {
 }
 
 /// A pod that disappeared counts against the rebuild budget (D-46).
-fn budgeted<'a>(seen: &Observed, seat: &Seat, vanished: Option<&Vanished>) -> Option<Step<'a>> {
+fn budgeted<'a>(seen: &Observed, seat: &Seat) -> Option<Step<'a>> {
     // The dead letter said so: whoever deletes its pod grants a fresh budget (D-47).
-    let vanished = vanished.filter(|gone| seat.managed && !gone.given_up)?;
-    match budget::of(seen, &seat.role, &vanished.uid) {
-        budget::Standing::Charged | budget::Standing::Due => None,
-        budget::Standing::TooEarly(left) => Some(Step::TooEarly(left)),
-        budget::Standing::Exhausted(count) => Some(Step::Exhausted(count)),
+    let lost = Lost::of(seen, seat).filter(|lost| !lost.given_up)?;
+    match budget::of_lost(seen, &seat.role, &lost) {
+        // Nobody saw it go: it may only have left the selection while nobody watched (decision R26).
+        Standing::Due if lost.uid.is_empty() && !is_known_gone(seen, &seat.pod) => Some(Step::Vanished),
+        Standing::Charged | Standing::Due => None,
+        Standing::TooEarly(left) => Some(Step::TooEarly(left)),
+        Standing::Exhausted(count) => Some(Step::Exhausted(count)),
     }
 }
 
+fn is_known_gone(seen: &Observed, pod: &str) -> bool {
+    seen.live.pod.get(pod).and_then(Fact::known) == Some(&None)
+}
+
 /// What to do about a seat without a pod. `wanted` is the pod to create, `rule` and `because` whose wish it is.
-pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, rule: &Rule) -> Finding {
+pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, rule: &Rule) -> Costed {
     let Seat { pod, vm, .. } = seat;
-    match step {
+    let finding = match step {
         Step::Leaving(_) => {
             let finding = Finding::of(&AWAIT_PREDECESSOR, format!("{pod} is still terminating"));
             while_rebuilt(seen, seat, finding.wait(format!("pod {pod} to be gone"), seen.look_after(pod)))
@@ -276,19 +284,17 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
             Finding::of(&EXHAUSTED, format!("{pod} disappeared, and its rebuild history cannot be read")).stop()
         }
         Step::Exhausted(count) => {
-            let message = match count {
-                0 => format!("pod {pod} disappeared, and its rebuild history cannot be read"),
-                _ => format!("pod {pod} disappeared or failed {count} times"),
-            };
+            let message = format!("pod {pod} disappeared or failed {count} times");
             let finding = Finding::of(&EXHAUSTED, message.clone())
                 .trouble("RebuildsExhausted", format!("{message}; edit the spec, or clear its rebuild history"));
-            match budget::forgiven_in(seen, &seat.role) {
+            match budget::tried_again_in(seen, &seat.role) {
                 Some(left) => finding.wait(format!("the budget of {pod} to count no more"), Some(left)),
                 None => finding.stop(),
             }
         }
-        Step::Vacant => vacant(seen, seat, wanted, rule),
-    }
+        Step::Vacant => return vacant(seen, seat, wanted, rule),
+    };
+    finding.into()
 }
 
 fn node_lost(pod: &str, node: &str) -> Finding {
@@ -315,22 +321,25 @@ fn foreign_pod(pod: &str, owner: Option<(String, String)>, deleting: bool, left:
         .wait(format!("pod {pod} to be gone"), left)
 }
 
-fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Finding {
-    let because = match seen.memory.vanished.get(&seat.pod) {
-        Some(_) => format!("{} disappeared", seat.pod),
-        None => format!("{} is missing", seat.pod),
+fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Costed {
+    let vanished = seen.memory.vanished.get(&seat.pod);
+    let lost = Lost::of(seen, seat);
+    let because = match (vanished, &lost) {
+        (Some(_), _) => format!("{} disappeared", seat.pod),
+        (None, Some(_)) => format!("{} disappeared while nobody watched", seat.pod),
+        (None, None) => format!("{} is missing", seat.pod),
     };
-    let mut finding = Finding::of(rule, because);
-    if seen.memory.vanished.get(&seat.pod).is_some_and(|gone| gone.given_up) {
-        finding = budget::fresh(seen, &seat.role).into_iter().fold(finding, Finding::change);
-    } else if let Some(vanished) = seen.memory.vanished.get(&seat.pod).filter(|_| seat.managed)
-        && !was_outdated(vanished, wanted)
-        && budget::of(seen, &seat.role, &vanished.uid) == budget::Standing::Due
-        && let Some(charge) = budget::charge(seen, &seat.role, &vanished.uid)
-    {
-        finding = finding.change(charge);
+    let costed = Costed::from(Finding::of(rule, because).change(create(seen, seat, wanted, false)));
+    match lost {
+        Some(lost) if lost.given_up => costed.forgive(seen, seat),
+        Some(lost)
+            if !vanished.is_some_and(|gone| was_outdated(gone, wanted))
+                && budget::of_lost(seen, &seat.role, &lost) == Standing::Due =>
+        {
+            costed.charge_lost(seen, seat, &lost)
+        }
+        Some(_) | None => costed,
     }
-    finding.change(create(seen, seat, wanted, false))
 }
 
 /// A pod that would have had to be replaced anyway: whoever deleted it, perhaps this operator before a restart, the spec

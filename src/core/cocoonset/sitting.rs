@@ -1,5 +1,6 @@
 //! What people should know of a pod that is there.
 
+use super::costs::Costed;
 use super::observed::Observed;
 use super::seat::Seat;
 use super::{rebuild, rollout};
@@ -43,25 +44,28 @@ impl<'a> Sitting<'a> {
         must_recreate(&self.drifts) && !at_end && !is_misnamed(self.pod)
     }
     /// What it needs, whatever the others do; `await_ready` is the rule that waits for it.
-    pub fn tend(&self, seen: &Observed, await_ready: &Rule) -> Vec<Finding> {
-        let mut findings = rollout::in_place(self.pod, &self.wanted, &self.drifts);
-        findings.extend(troubles(seen, self.pod, &self.wanted));
+    pub fn tend(&self, seen: &Observed, await_ready: &Rule) -> Vec<Costed> {
+        let in_place = rollout::in_place(self.pod, &self.wanted, &self.drifts);
+        let troubles = troubles(seen, self.pod, &self.wanted);
+        let mut findings: Vec<Costed> = in_place.into_iter().chain(troubles).map(Costed::from).collect();
         if is_misnamed(self.pod) {
             return findings;
         }
-        findings.extend(rebuild::recovered(self.pod));
+        findings.extend(rebuild::recovered(self.pod).map(Costed::from));
         if self.is_outdated(seen) {
             return findings;
         }
         if rebuild::is_due(seen, &self.seat, self.pod) {
             findings.push(rebuild::failed(seen, &self.seat, self.pod, &self.wanted, &self.drifts));
         } else if !self.pod.ready && !must_recreate(&self.drifts) {
-            findings.push(rebuild::await_ready(seen, &self.seat, self.pod, await_ready));
+            findings.push(rebuild::await_ready(seen, &self.seat, self.pod, await_ready).into());
+        } else {
+            findings.extend(rebuild::forgive(seen, &self.seat, self.pod));
         }
         findings
     }
     /// Replaces it.
-    pub fn replace(&self, seen: &Observed) -> Finding {
+    pub fn replace(&self, seen: &Observed) -> Costed {
         rollout::replace(seen, &self.seat, self.pod, &self.wanted, &self.drifts)
     }
     /// Says what its replacement waits for.

@@ -2,11 +2,13 @@
 
 use super::concerns::toolboxes;
 use super::observed::Observed;
+use super::standing::Standing;
 use super::{concerns::main_agent, seat::Seat};
 use crate::core::action::Change;
 use crate::core::api::condition::{self, Condition};
 use crate::core::api::set_status::{AgentEntry, SetStatus, ToolboxEntry};
 use crate::core::api::words::SetPhase;
+use crate::core::contract::keys;
 use crate::core::contract::names::Role;
 use crate::core::decision::{Finding, Report, Trouble};
 use crate::core::pod::facts::PodFacts;
@@ -32,7 +34,7 @@ pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) 
         Report::Silent => return None,
         Report::Keep => kept(seen, troubles),
         Report::Phase(phase) => whole(seen, phase, troubles),
-        Report::Derived => whole(seen, derived(seen), troubles),
+        Report::Derived => whole(seen, Standing::of(seen).phase(), troubles),
     };
     let value = wanted.to_value();
     if reads_alike(&value, &seen.set.raw_status) {
@@ -71,6 +73,10 @@ fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
             ours.extend(terminating(seen.set.generation));
         }
         status.conditions = condition::merge(&status.conditions, ours, &stamp(seen));
+        // Every write of ours has them, so that an answer without them says that they are pruned.
+        if status.selector.is_empty() {
+            show_scale(seen, &mut status);
+        }
     }
     status
 }
@@ -92,7 +98,7 @@ fn whole(seen: &Observed, phase: SetPhase, troubles: &[Trouble]) -> SetStatus {
         suspended(&phase, seen.set.generation),
         degraded(seen, troubles),
     ];
-    SetStatus {
+    let mut status = SetStatus {
         observed_generation: seen.set.generation,
         phase: Some(phase),
         ready_agents: counts.ready_agents,
@@ -102,7 +108,30 @@ fn whole(seen: &Observed, phase: SetPhase, troubles: &[Trouble]) -> SetStatus {
         agents: agents(seen),
         toolboxes: toolbox_entries(seen),
         conditions: condition::merge(&seen.set.status.conditions, conditions, &stamp(seen)),
+        sub_agents: None,
+        selector: String::new(),
+    };
+    show_scale(seen, &mut status);
+    status
+}
+
+/// The two fields of the scale subresource, unless an older CRD prunes them (R25).
+fn show_scale(seen: &Observed, status: &mut SetStatus) {
+    if !seen.memory.scale_pruned {
+        status.sub_agents = Some(sub_agents(seen));
+        status.selector = selector(seen);
     }
+}
+
+/// Every sub-agent that has a pod, also one that is surplus or on its way out: it is there.
+fn sub_agents(seen: &Observed) -> i32 {
+    let count = seen.pods.values().filter(|pod| matches!(seen.role_of(pod), Role::SubAgent(_))).count();
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// The pods that scaling is about, as label selectors are written.
+fn selector(seen: &Observed) -> String {
+    format!("{}={},{}={}", keys::NAME, seen.set.name, keys::ROLE, Role::SubAgent(1).label())
 }
 
 /// Desired seats only: a pod beyond the count makes nothing ready (D-64).
@@ -115,20 +144,24 @@ struct Counts {
 
 impl Counts {
     fn of(seen: &Observed) -> Self {
-        let replicas = seen.set.spec.agent.replicas;
+        let agent = &seen.set.spec.agent;
         let ready = |pod: &&PodFacts| pod.ready && !pod.deleting && !pod.is_terminal();
         let (mut agents, mut toolboxes) = (0, 0);
         for pod in seen.pods.values().filter(ready) {
             match seen.role_of(pod) {
                 Role::Main => agents += 1,
-                Role::SubAgent(slot) if i64::from(slot) <= replicas => agents += 1,
+                Role::SubAgent(slot) if agent.wants(slot) => agents += 1,
                 Role::Toolbox(name) if seen.set.spec.lists_toolbox(&name) => toolboxes += 1,
                 Role::SubAgent(_) | Role::Toolbox(_) | Role::Unknown => {}
             }
         }
         Self {
             ready_agents: agents,
-            desired_agents: seen.set.spec.desired_agents(),
+            // How many are wanted was known once, and is not changed by a word that nobody can read.
+            desired_agents: match agent.replicas_unreadable {
+                true => seen.set.status.desired_agents.max(1),
+                false => seen.set.spec.desired_agents(),
+            },
             ready_toolboxes: toolboxes,
             desired_toolboxes: i32::try_from(seen.set.spec.toolboxes.len()).unwrap_or(i32::MAX),
         }
@@ -146,21 +179,9 @@ impl Counts {
     }
 }
 
-/// CS-P4, and Failed where the main agent is at its end.
-pub fn derived(seen: &Observed) -> SetPhase {
-    match seen.main().filter(|main| !main.deleting) {
-        None => SetPhase::Pending,
-        Some(main) if main.is_terminal() => SetPhase::Failed,
-        // Its node agent goes on trying: a phase that came and went with each try would be an event each time.
-        Some(main) if !main.ready && is_failing(seen, main) => SetPhase::Failed,
-        Some(main) if !main.ready => SetPhase::Pending,
-        Some(_) if Counts::of(seen).complete() => SetPhase::Running,
-        Some(_) => SetPhase::Scaling,
-    }
-}
-
-fn is_failing(seen: &Observed, pod: &PodFacts) -> bool {
-    seen.memory.watched.get(pod.uid.as_str()).is_some_and(|watched| watched.failing)
+/// Whether every desired agent and toolbox is Ready.
+pub fn is_complete(seen: &Observed) -> bool {
+    Counts::of(seen).complete()
 }
 
 fn progressing(phase: &SetPhase, generation: i64) -> Condition {
@@ -235,7 +256,7 @@ fn node_name(seen: &Observed, pod: &PodFacts) -> String {
 
 /// Decision R7: a name leaves the status only when it is written down for teardown, or its pod is there again.
 fn is_owed(seen: &Observed, vm: &str) -> bool {
-    !vm.is_empty() && seen.is_of_formula(vm) && !seen.set.recorded_names().contains(vm)
+    !vm.is_empty() && seen.is_of_formula(vm) && !seen.set.records_name(vm)
 }
 
 /// The VM id of a pod that is gone stays while its VM may still run on a lost node (decision R18).

@@ -49,7 +49,7 @@ name_types! {
 }
 
 /// What a pod is to its set (contract 1, 4.3).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// The agent of slot 0.
     Main,

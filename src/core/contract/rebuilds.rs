@@ -17,6 +17,11 @@ pub struct Rebuild {
     pub uid: String,
     /// Generation it was charged under: an edit grants a fresh budget (D-47). None in an older operator's entry.
     pub generation: Option<i64>,
+    /// The VM id that the status listed for the seat when it was charged. Whoever did not see the pod go knows by it that
+    /// its disappearance is paid for (D-46). Empty where none was listed.
+    pub vm: String,
+    /// Its pod was given up: whoever deletes that pod grants a fresh budget (D-47).
+    pub given_up: bool,
 }
 
 /// What the history says of one key.
@@ -125,7 +130,9 @@ impl Entry {
         let last_deleted = value.get("lastDeleted").and_then(Value::as_str).and_then(|text| text.parse().ok());
         let uid = value.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
         let generation = value.get("generation").and_then(Value::as_i64);
-        Self::Read(Rebuild { count, last_deleted, uid, generation })
+        let vm = value.get("vmID").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let given_up = value.get("givenUp").and_then(Value::as_bool).unwrap_or_default();
+        Self::Read(Rebuild { count, last_deleted, uid, generation, vm, given_up })
     }
     fn write(&self) -> Value {
         let rebuild = match self {
@@ -143,7 +150,44 @@ impl Entry {
         if let Some(generation) = rebuild.generation {
             entry.insert("generation".to_owned(), json!(generation));
         }
+        if !rebuild.vm.is_empty() {
+            entry.insert("vmID".to_owned(), json!(rebuild.vm));
+        }
+        if rebuild.given_up {
+            entry.insert("givenUp".to_owned(), json!(true));
+        }
         Value::Object(entry)
+    }
+}
+
+/// Both histories of a set, read once for each version of it: every seat of a decision asks them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Histories {
+    slots: Rebuilds,
+    roles: Rebuilds,
+    /// What of them did not read, by annotation.
+    pub oddities: BTreeMap<&'static str, Oddity>,
+}
+
+impl Histories {
+    /// Reads both from the annotations of the set.
+    pub fn read(annotations: &BTreeMap<String, String>) -> Self {
+        let mut read = Self::default();
+        for (key, history) in [(keys::REBUILD_HISTORY, &mut read.slots), (keys::REBUILD_HISTORY_ROLES, &mut read.roles)]
+        {
+            let (rebuilds, oddity) = Rebuilds::read(key, annotations.get(key).map(String::as_str));
+            *history = rebuilds;
+            read.oddities.extend(oddity.map(|oddity| (key, oddity)));
+        }
+        read
+    }
+    /// The one under this annotation.
+    pub fn of(&self, annotation: &str) -> &Rebuilds {
+        if annotation == keys::REBUILD_HISTORY { &self.slots } else { &self.roles }
+    }
+    /// Both of them.
+    pub fn both(&self) -> [&Rebuilds; 2] {
+        [&self.slots, &self.roles]
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Annotations, keys, text};
 use crate::core::api::words::{ConnType, Os};
 
 /// Runtime annotations of one pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct VmRuntime {
     /// VM id; empty before boot and while hibernated.
     pub id: String,

@@ -6,7 +6,7 @@ use crate::core::api::quantity::Quantity;
 use crate::core::api::words::{Backend, ConnType, Os, SnapshotPolicy, ToolboxMode};
 
 /// The annotation tuple of one VM.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct VmSpec {
     /// Name of the VM.
     pub name: VmName,

@@ -28,9 +28,9 @@ impl Bugs {
         bug.count = bug.count.saturating_add(1);
         let delay = backoff::delay(backoff::BUG_FIRST, backoff::BUG_MOST, bug.count, seed);
         bug.until = now.saturating_add(delay);
-        let (standing, counts) = errors::standing(&bug.standing, &BTreeSet::from([reason]), now);
+        let (standing, counted) = errors::standing(&bug.standing, &BTreeSet::from([reason]), now);
         bug.standing = standing;
-        (delay, counts)
+        (delay, !counted.is_empty())
     }
 
     /// A pass came to rest, or the object is gone.

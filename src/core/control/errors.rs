@@ -53,28 +53,41 @@ pub fn reasons(troubles: &[Trouble]) -> BTreeSet<&str> {
     troubles.iter().filter(|trouble| trouble.error).map(|trouble| trouble.reason.as_ref()).collect()
 }
 
-/// Where the object stands after a pass that found these reasons, and whether that counts as an error now.
-pub fn standing(before: &Standing, reasons: &BTreeSet<&str>, now: Duration) -> (Standing, bool) {
+/// The reasons that count as an error now: those that the object has entered, or all of them once an hour. A reason that
+/// was told is not told again because another joins it.
+pub type Counted = BTreeSet<String>;
+
+/// Where the object stands after a pass that found these reasons, and which of them count now.
+pub fn standing(before: &Standing, reasons: &BTreeSet<&str>, now: Duration) -> (Standing, Counted) {
     if reasons.is_empty() {
-        return (None, false);
+        return (None, Counted::new());
     }
+    let owned = |reasons: BTreeSet<&str>| reasons.into_iter().map(str::to_owned).collect::<Counted>();
     let joined = reasons.iter().copied().collect::<Vec<_>>().join(",");
-    let Some((known, counted)) = before else { return (Some((joined, now)), true) };
+    let Some((known, counted)) = before else { return (Some((joined, now)), owned(reasons.clone())) };
+    if now.saturating_sub(*counted) >= COUNTED_AGAIN_AFTER {
+        return (Some((joined, now)), owned(reasons.clone()));
+    }
     let known: BTreeSet<&str> = known.split(',').collect();
-    let counts = !reasons.is_subset(&known) || now.saturating_sub(*counted) >= COUNTED_AGAIN_AFTER;
-    (Some((joined, if counts { now } else { *counted })), counts)
+    let entered: Counted = owned(reasons.difference(&known).copied().collect());
+    (Some((joined, if entered.is_empty() { *counted } else { now })), entered)
 }
 
-/// Takes the end of a pass at rest into memory, and says whether it counts as an error. A pass that waits for its own
+/// Takes the end of a pass at rest into memory, and says what of it counts as an error. A pass that waits for its own
 /// writes to show has not looked at what else is wrong: an error that stood stands.
-pub fn rested(memory: &mut Memory, decision: &Decision, behind: bool, now: Duration) -> bool {
+pub fn rested(memory: &mut Memory, decision: &Decision, behind: bool, now: Duration) -> Counted {
     let found = reasons(&decision.troubles);
     if behind && found.is_empty() {
-        return false;
+        return Counted::new();
     }
     let (after, counts) = standing(&memory.error, &found, now);
     memory.error = after;
     counts
+}
+
+/// The troubles that count as an error now.
+pub fn counting<'a>(decision: &'a Decision, counted: &'a Counted) -> impl Iterator<Item = &'a Trouble> {
+    decision.troubles.iter().filter(|trouble| trouble.error && counted.contains(trouble.reason.as_ref()))
 }
 
 /// What the pass came to.
@@ -94,14 +107,25 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn walk(passes: &[(u32, &[&'static str])]) -> Vec<bool> {
+        told(passes).iter().map(|told| !told.is_empty()).collect()
+    }
+
+    fn told(passes: &[(u32, &[&'static str])]) -> Vec<String> {
         let mut at = None;
         let mut counted = Vec::new();
         for (minute, reasons) in passes {
             let (next, counts) = standing(&at, &reasons.iter().copied().collect(), MINUTE * *minute);
             at = next;
-            counted.push(counts);
+            counted.push(counts.into_iter().collect::<Vec<_>>().join(","));
         }
         counted
+    }
+
+    #[test]
+    fn a_reason_is_not_told_again_because_another_joins_it() {
+        let passes: [(u32, &[&'static str]); 3] =
+            [(0, &["Corrupt"]), (1, &["Corrupt", "NameConflict"]), (61, &["Corrupt", "NameConflict"])];
+        assert_eq!(told(&passes), ["Corrupt", "NameConflict", "Corrupt,NameConflict"]);
     }
 
     #[test]
@@ -128,11 +152,13 @@ mod tests {
         let trouble = Trouble { reason: "Invalid".into(), message: String::new(), error: true };
         let bad = Decision { troubles: vec![trouble], ..Decision::default() };
         let mut memory = Memory::default();
-        assert!(rested(&mut memory, &bad, false, MINUTE));
-        assert!(!rested(&mut memory, &Decision::default(), true, MINUTE * 2));
-        assert!(!rested(&mut memory, &bad, false, MINUTE * 3));
-        assert!(!rested(&mut memory, &Decision::default(), false, MINUTE * 4));
-        assert!(rested(&mut memory, &bad, false, MINUTE * 5));
+        let mut counts =
+            |decision: &Decision, behind, at| !rested(&mut memory, decision, behind, MINUTE * at).is_empty();
+        assert!(counts(&bad, false, 1));
+        assert!(!counts(&Decision::default(), true, 2));
+        assert!(!counts(&bad, false, 3));
+        assert!(!counts(&Decision::default(), false, 4));
+        assert!(counts(&bad, false, 5));
     }
 
     #[test]

@@ -51,6 +51,12 @@ impl NamesIndex {
             drop_from(&mut self.pods, &vm, key);
         }
     }
+    /// Forgets a pod that is gone, and answers which sets wait for its VM name.
+    pub fn release_pod(&mut self, key: &Key) -> BTreeSet<Key> {
+        let vms = self.vms.get(key).cloned().unwrap_or_default();
+        self.remove_pod(key);
+        vms.iter().flat_map(|vm| self.speakers(vm)).cloned().collect()
+    }
     /// How many names and sets it holds, and how many names and pods.
     pub fn sizes(&self) -> (usize, usize) {
         (self.sets.len() + self.names.len(), self.pods.len() + self.vms.len())
@@ -97,7 +103,7 @@ impl NamesIndex {
 /// Spec, status and records give a right to a name of the set's own formula. `delete-vm-names` gives none, whoever wrote
 /// it (D-31): it only says what to collect in the end.
 fn spoken_of(set: &SetFacts) -> BTreeMap<String, bool> {
-    let mut names: BTreeMap<String, bool> = set.recorded_names().into_iter().map(|name| (name, false)).collect();
+    let mut names: BTreeMap<String, bool> = set.recorded_names().map(|name| (name.to_owned(), false)).collect();
     names.extend(set.status.vm_names().map(|name| (name.to_owned(), is_of_set(&set.namespace, &set.name, name))));
     names.extend(set.vms_on_record().chain(set.vm_names()).map(|name| (name, true)));
     names

@@ -101,14 +101,15 @@ impl<O: Observation> Pass<O> {
         let mut changed = false;
         for (action, outcome) in sent.iter().zip(outcomes) {
             if let Some(attempt) = Attempt::of(&action.want) {
-                self.seen.absorb(&attempt, &outcome);
+                let undone = self.seen.take_in(&action.want, &attempt, &outcome);
+                self.surprised |= undone;
                 let times = self.tried.entry(attempt).or_default();
                 *times += 1;
                 // What was never tried in this pass teaches something, whatever came of it.
                 changed |= *times == 1;
                 let again = *times <= SAME_WRITE_MAX;
                 match outcome.effect() {
-                    Effect::Happened => changed |= again && is_change(&action.want),
+                    Effect::Happened => changed |= again && !undone && is_change(&action.want),
                     Effect::Moved
                     | Effect::Taken
                     | Effect::Gone
@@ -137,6 +138,10 @@ impl<O: Observation> Pass<O> {
     /// The turns that are over, oldest first. The last decision is not among them.
     pub fn turns(&self) -> &[Turn] {
         &self.turns
+    }
+    /// What came of those of its actions that were carried out, in order.
+    pub fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
     }
     /// Gives back what was seen, for what outlives the pass.
     pub fn into_seen(self) -> O {

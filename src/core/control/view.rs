@@ -1,10 +1,12 @@
 //! The watch cache as data: the newest of every object, what each watch has seen, and which of our own writes it has not.
 
 use super::kinds::Kind;
-use super::wake::Key;
+use super::queue::Priority;
+use super::wake::{Key, Wake};
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
 use crate::core::cocoonset::budget;
 use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
+use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Memory, Vanished, Watched};
 use crate::core::meta;
 use crate::core::outcome::{Answer, Effect, Outcome};
@@ -50,6 +52,9 @@ pub struct View {
     pub(super) uids: BTreeMap<String, Key>,
     pub(super) memory: BTreeMap<String, Memory>,
     pub(super) vanished: BTreeMap<String, BTreeMap<String, Vanished>>,
+    /// Sets that went with the finalizer we took off: uid to the version that the answer showed.
+    pub(super) released: BTreeMap<String, String>,
+    pub(super) mirror: Option<super::mirror::Mirror>,
 }
 
 impl View {
@@ -71,9 +76,10 @@ impl View {
         self.sets.get(key)
     }
 
-    /// All that a decision about this set may depend on; `None` where there is no such set.
+    /// All that a decision about this set may depend on; `None` where there is no such set, or only the watch has not
+    /// shown yet that it went with our finalizer.
     pub fn observe(&self, key: &Key, clocks: Clocks) -> Option<Observed> {
-        let set = self.sets.get(key)?;
+        let set = self.sets.get(key).filter(|set| !self.released.contains_key(&set.uid))?;
         let mut seen = Observed::of(set.clone(), clocks.now, clocks.mono);
         seen.seed = clocks.seed;
         seen.lease = clocks.lease;
@@ -105,6 +111,10 @@ impl View {
             let memory = self.memory.entry(subject.uid.clone()).or_default();
             memory.watched.insert(meta::text(object, "uid"), Watched::default());
         }
+        if attempt.action == ActionKind::RemoveFinalizer && is_released(object) {
+            // The answer bears the version of before: no watch is waited for.
+            self.released.insert(subject.uid.clone(), meta::text(object, "resourceVersion"));
+        }
         let Some(kind) = shown_by(attempt, object) else { return };
         let Ok(version) = meta::text(object, "resourceVersion").parse::<u64>() else { return };
         if version > self.seen_version(kind) {
@@ -113,13 +123,14 @@ impl View {
         }
     }
 
-    /// Keeps what outlives a pass.
-    pub fn rest(&mut self, seen: Observed) {
+    /// Keeps what outlives a pass, and answers who has to look at what it found out.
+    pub fn rest(&mut self, seen: Observed) -> Vec<Wake> {
         let uid = seen.set.uid.clone();
         if !self.uids.contains_key(&uid) {
             self.forget(&uid);
-            return;
+            return Vec::new();
         }
+        let doubtful = self.doubtful(&uid);
         if let Some(vanished) = self.vanished.get_mut(&uid) {
             for (name, kept) in &seen.memory.vanished {
                 vanished.insert(name.clone(), kept.clone());
@@ -136,15 +147,37 @@ impl View {
             known.ever_marked |= watched.ever_marked;
             known.failing = watched.failing;
         }
+        memory.woken.extend(noted.woken);
+        memory.woken.extend(seen.pods.values().filter(|pod| is_woken(pod)).map(|pod| pod.uid.to_string()));
         self.prune(&seen, &mut memory);
         if let Some(vanished) = self.vanished.get_mut(&uid) {
             let kept = &memory.vanished;
             vanished.retain(|name, gone| {
-                memory.deleted.get(name) != Some(&gone.uid)
-                    && (kept.contains_key(name) || !seen.memory.vanished.contains_key(name))
+                // What nobody has looked for yet may run, whoever speaks of it (decision R26).
+                let stands = !gone.confirmed || kept.contains_key(name) || !seen.memory.vanished.contains_key(name);
+                memory.deleted.get(name) != Some(&gone.uid) && stands
             });
         }
-        self.memory.insert(uid, memory);
+        self.memory.insert(uid.clone(), memory);
+        let doubted = self.doubtful(&uid);
+        self.settle_names(doubtful.difference(&doubted))
+    }
+
+    /// Pods of this set that left the watch, and that nobody has looked for yet.
+    fn doubtful(&self, uid: &str) -> BTreeSet<Key> {
+        let Some(set) = self.uids.get(uid) else { return BTreeSet::new() };
+        let vanished = self.vanished.get(uid).into_iter().flatten().filter(|(_, gone)| !gone.confirmed);
+        vanished.map(|(name, _)| Key::new(&set.namespace, name)).collect()
+    }
+
+    /// Whoever waits for the VM names of these pods may have them: they are gone, as a live read says.
+    fn settle_names<'a>(&mut self, gone: impl Iterator<Item = &'a Key>) -> Vec<Wake> {
+        let mut woken = Vec::new();
+        for key in gone.filter(|key| !self.pods.contains_key(*key)).collect::<Vec<_>>() {
+            let waiting = self.names.release_pod(key);
+            woken.extend(waiting.into_iter().map(|key| Wake { key, priority: Priority::Event }));
+        }
+        woken
     }
 
     /// Memory is bounded by what is there, wanted, or listed by the status.
@@ -159,7 +192,7 @@ impl View {
             .map(|(_, pod)| pod.uid.as_str())
             .collect();
         uids.extend(pods.values().map(|pod| pod.uid.as_str()));
-        let asked = !memory.found.is_empty() || !memory.attempts.is_empty();
+        let asked = !memory.found.is_empty() || !memory.kept.is_empty() || !memory.attempts.is_empty();
         let owed = if asked { seen.names_owed() } else { BTreeSet::new() };
         let vms = |vm: &str| set.maps_to(vm) || owed.contains(vm);
         memory.retain(&|name| known(name).is_some() || set.speaks_of(name), &|uid| uids.contains(uid), &vms);
@@ -189,6 +222,7 @@ impl View {
             ("uids", self.uids.len()),
             ("memory", self.memory.len()),
             ("vanished", self.vanished.len()),
+            ("released", self.released.len()),
         ])
     }
 
@@ -236,6 +270,11 @@ impl View {
     }
 
     pub(super) fn forget(&mut self, uid: &str) {
+        let doubtful = self.doubtful(uid);
+        for key in doubtful.iter().filter(|key| !self.pods.contains_key(*key)) {
+            self.names.remove_pod(key);
+        }
+        self.released.remove(uid);
         self.memory.remove(uid);
         self.vanished.remove(uid);
         self.writes.retain(|write| write.uid != uid);
@@ -244,6 +283,17 @@ impl View {
     pub(super) fn seen_version(&self, kind: Kind) -> u64 {
         self.versions.get(&kind).and_then(|version| version.parse().ok()).unwrap_or(0)
     }
+}
+
+/// An object whose deletion nothing holds up any more.
+fn is_released(object: &serde_json::Value) -> bool {
+    let held = meta::strings(object, "finalizers").is_some_and(|list| !list.is_empty());
+    meta::metadata(object).get("deletionTimestamp").is_some() && !held
+}
+
+/// A pod made to restore a VM, which is up.
+pub(super) fn is_woken(pod: &PodFacts) -> bool {
+    pod.restore && (pod.ready || pod.lifecycle.state == State::Ready)
 }
 
 /// The kind whose watch will show this object as it was answered: what we wrote, and what a live read showed before the

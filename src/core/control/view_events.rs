@@ -2,7 +2,7 @@
 
 use super::kinds::{Event, Kind};
 use super::queue::Priority;
-use super::view::View;
+use super::view::{View, is_woken};
 use super::wake::{Key, Wake};
 use crate::core::api::hibernation::HibernationSpec;
 use crate::core::cocoonset::is_terminating;
@@ -19,6 +19,9 @@ impl View {
     /// Takes in what a watch says, and answers which objects have to be looked at.
     pub fn apply(&mut self, kind: Kind, event: Event) -> Vec<Wake> {
         let mut woken = Vec::new();
+        if let Some(mirror) = &mut self.mirror {
+            mirror.apply(kind, &event);
+        }
         match event {
             Event::Listed { items, version } => {
                 self.list(kind, items, &mut woken);
@@ -124,6 +127,10 @@ impl View {
     fn upsert_set(&mut self, key: Key, set: SetFacts, priority: Priority, woken: &mut Vec<Wake>) {
         let known = self.sets.get(&key);
         let same_object = known.is_some_and(|known| known.uid == set.uid);
+        let newer = |version: &String| set.resource_version.parse::<u64>().ok() > version.parse().ok();
+        if self.released.get(&set.uid).is_some_and(newer) {
+            self.released.remove(&set.uid);
+        }
         let edited = known.is_some_and(|known| {
             known.generation != set.generation || known.deleting != set.deleting || known.annotations != set.annotations
         });
@@ -169,6 +176,11 @@ impl View {
             {
                 watch(watched, &pod);
             }
+            if is_woken(&pod)
+                && let Some(memory) = self.memory.get_mut(uid)
+            {
+                memory.woken.insert(pod.uid.to_string());
+            }
             // A late word about an incarnation that a live answer called gone brings it back as little.
             let gone = self.vanished.get_mut(uid);
             if let Some(vanished) = gone
@@ -209,9 +221,11 @@ impl View {
             }
             Kind::Pods => {
                 if let Some(pod) = self.pods.remove(key) {
-                    self.note_vanished(&pod);
-                    self.names.remove_pod(key);
-                    self.wake_rivals(&pod, woken);
+                    // A name whose pod only left the watch is not free (decision R26).
+                    if !self.note_vanished(&pod) {
+                        self.names.remove_pod(key);
+                        self.wake_rivals(&pod, woken);
+                    }
                     self.wake_owner(&key.namespace, &pod, Priority::Event, woken);
                 }
             }
@@ -233,15 +247,16 @@ impl View {
         }
     }
 
-    /// A pod that went without our delete is unknown until a live read (decision R26), and may live on (R18).
-    fn note_vanished(&mut self, pod: &PodFacts) {
-        let Some(uid) = pod.owner_uid() else { return };
+    /// A pod that went without our delete is unknown until a live read (decision R26), and may live on (R18). True where
+    /// it is.
+    fn note_vanished(&mut self, pod: &PodFacts) -> bool {
+        let Some(uid) = pod.owner_uid() else { return false };
         let ours = self
             .memory
             .get(uid)
             .is_some_and(|memory| memory.deleted.get(pod.name.as_str()).map(String::as_str) == Some(pod.uid.as_str()));
         if ours || !self.uids.contains_key(uid) {
-            return;
+            return false;
         }
         let nodes = self.synced.contains(&Kind::Nodes).then_some(&self.nodes);
         let ready =
@@ -251,6 +266,7 @@ impl View {
         if !known {
             vanished.insert(pod.name.to_string(), Vanished::of(pod, ready));
         }
+        vanished.get(pod.name.as_str()).is_some_and(|gone| !gone.confirmed)
     }
 
     fn wake(&self, keys: impl IntoIterator<Item = Key>, priority: Priority, woken: &mut Vec<Wake>) {

@@ -9,6 +9,7 @@ use crate::core::contract::vm_runtime::VmRuntime;
 use crate::core::contract::vm_spec::VmSpec;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// The set a pod belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Identity<'a> {
 }
 
 /// How the VM comes up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Boot {
     /// From its image, or as a fork.
     #[default]
@@ -34,7 +35,7 @@ pub enum Boot {
 }
 
 /// Where the pod may go, as far as we say. Placement never drifts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Placement {
     /// Wherever the pool allows.
     #[default]
@@ -45,8 +46,18 @@ pub enum Placement {
     Preferred(NodeName),
 }
 
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Anywhere => f.write_str("any node"),
+            Self::Required(node) => write!(f, "node {node}"),
+            Self::Preferred(node) => write!(f, "any node, best {node}"),
+        }
+    }
+}
+
 /// Exactly the fields we own. Made from a spec or read off a pod, and compared as one kind of thing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PodTemplate {
     /// What the pod is to its set.
     pub role: Role,

@@ -12,6 +12,7 @@ use super::happenings::Happening;
 use super::process::Terms;
 use super::replica::DEADLINE;
 use super::stage::{OperatorEvent, Stage};
+use super::standing;
 use crate::core::control::kinds::Kind;
 use crate::shell::metrics::Metrics;
 use crate::shell::options::Settings;
@@ -41,6 +42,8 @@ pub struct Embedded {
     starts_at: Option<Duration>,
     down_for: Duration,
     happenings: Vec<Happening>,
+    elects: bool,
+    processes: u32,
     /// What every operator counted that ever ran here.
     metrics: Vec<Arc<Metrics>>,
 }
@@ -65,8 +68,17 @@ impl Embedded {
             starts_at: None,
             down_for: Duration::ZERO,
             happenings: Vec::new(),
+            elects: false,
+            processes: 0,
             metrics: Vec::new(),
         })
+    }
+
+    /// The same, whose operators elect a leader.
+    #[must_use]
+    pub const fn electing(mut self, elects: bool) -> Self {
+        self.elects = elects;
+        self
     }
 
     /// What every operator counted that ever ran here, in the order of their starts.
@@ -79,6 +91,8 @@ impl Embedded {
     }
 
     fn start(&mut self, name: &str) -> Operator {
+        self.processes = self.processes.saturating_add(1);
+        let election = self.elects.then(|| standing::settings(name, self.processes));
         let _within = self.runtime.enter();
         // A watch that a story holds still stays so: its silence is not to be noticed within the story.
         let watch_timeout = Duration::from_secs(86_400);
@@ -88,7 +102,7 @@ impl Embedded {
             refused: &self.refused,
             origin: self.origin,
             now: self.cluster.now(),
-            settings: Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, ..Settings::default() },
+            settings: Settings { workers: 1, http_timeout: DEADLINE, watch_timeout, election, ..Settings::default() },
             registry: &|answer, clock| Registry::local(answer, clock).with_deadline(DEADLINE),
             pace: None,
         });
@@ -109,14 +123,36 @@ impl Embedded {
         }
     }
 
+    /// The elections go on where something is due. True if anything was.
+    fn elections(&mut self) -> bool {
+        let mut any = false;
+        for operator in [&mut self.first, &mut self.second] {
+            let Some(running) = operator else { continue };
+            let Some(elected) = self.runtime.block_on(running.elect()) else { continue };
+            any = true;
+            self.happenings.extend(elected.told);
+            if elected.over {
+                *operator = None;
+            }
+        }
+        any
+    }
+
+    fn stop(&mut self, operator: Option<Operator>) {
+        if let Some(operator) = operator {
+            let told = self.runtime.block_on(operator.process.stop());
+            self.happenings.extend(told);
+        }
+    }
+
     /// One pass of each operator. True if one of them did something.
     fn operators(&mut self) -> bool {
         // Both look before either acts: that is how they come to act on the same evidence.
         for operator in [&self.first, &self.second].into_iter().flatten() {
             self.runtime.block_on(operator.pump());
         }
+        let mut worked = self.elections();
         let _within = self.runtime.enter();
-        let mut worked = false;
         for operator in [&mut self.first, &mut self.second] {
             let Some(running) = operator else { continue };
             let Some(ran) = self.runtime.block_on(running.work()) else { continue };
@@ -175,15 +211,15 @@ impl Stage for Embedded {
         match event {
             OperatorEvent::Start => self.first = Some(self.start("")),
             OperatorEvent::Stop => {
-                if let Some(operator) = self.first.take() {
-                    self.runtime.block_on(operator.process.stop());
-                }
+                let first = self.first.take();
+                self.stop(first);
             }
+            OperatorEvent::Kill => self.first = None,
+            OperatorEvent::CutOff(on) => self.first.iter().for_each(|operator| operator.process.cut_off(on)),
             OperatorEvent::Second(true) => self.second = Some(self.start("second")),
             OperatorEvent::Second(false) => {
-                if let Some(operator) = self.second.take() {
-                    self.runtime.block_on(operator.process.stop());
-                }
+                let second = self.second.take();
+                self.stop(second);
             }
             OperatorEvent::DieAfter(calls, down) => {
                 self.down_for = down;
@@ -204,6 +240,13 @@ impl Stage for Embedded {
         let world = self.with(|world| world.next_due()).map(|at| self.since_start(at));
         let operators =
             [&self.first, &self.second].into_iter().flatten().filter_map(|operator| operator.process.next_due());
+        operators.chain(world).chain(self.starts_at).min()
+    }
+
+    fn next_work(&mut self) -> Option<Duration> {
+        let world = self.with(|world| world.next_due()).map(|at| self.since_start(at));
+        let operators =
+            [&self.first, &self.second].into_iter().flatten().filter_map(|operator| operator.process.next_work());
         operators.chain(world).chain(self.starts_at).min()
     }
 

@@ -45,8 +45,9 @@ impl House {
             let answer = move |request: http::Request<hyper::body::Incoming>| {
                 let tags = Arc::clone(&tags);
                 async move {
-                    let call =
-                        |verb, vm: &str, tag: &str| lock(&tags.registry).call(Asker::Operator, verb, vm, tag, None);
+                    let call = |verb, vm: String, tag: String| async move {
+                        lock(&tags.registry).call(Asker::Operator, verb, &vm, &tag, None)
+                    };
                     manifests(&request, call).await
                 }
             };

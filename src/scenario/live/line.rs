@@ -172,7 +172,7 @@ impl Line {
 
     /// Carried out, unless it is refused.
     async fn judged(&self, request: &wire::Request) -> Result<Response<Sent>, BoxError> {
-        let refused = lock(&self.shared.rules).refuses(OPERATOR, request);
+        let refused = lock(&self.shared.rules).turns_down(OPERATOR, request);
         match refused {
             Some(reply) => Ok(sent(answer(&reply))),
             None => self.pass_on(request).await,

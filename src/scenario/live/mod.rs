@@ -14,27 +14,33 @@ use super::process::{Process, Terms};
 use super::script::Script;
 use super::setting;
 use super::stage::{OperatorEvent, QUIET, Stage};
+use super::standing;
 use super::steps::Step;
 use crate::core::control::kinds::Kind;
 use crate::core::meta;
+use crate::shell::clock::Clock;
 use crate::shell::options::Settings;
-use crate::shell::registry::Registry;
+use crate::shell::reference::Base;
+use crate::shell::registry::{Local, Registry};
+use crate::sim::http::{accept, manifests};
 use jiff::Timestamp;
 use lens::Lens;
-use line::{Line, Shared};
+use line::{Line, Shared, lock};
 use realm::Cluster;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// A call that is not answered is given up after this long.
 const DEADLINE: Duration = Duration::from_secs(2);
 /// Nothing has happened for this long: whoever acts on something has acted.
 const STILL: Duration = Duration::from_millis(1_500);
-/// The same while a namespace goes: its controller looks again by itself, and says nothing before.
-const STILL_DYING: Duration = Duration::from_secs(20);
+/// The same while a namespace goes: its controller looks again by itself, and says nothing before. Where pods outlast
+/// their grace period it does so after pauses that double up to a minute.
+const STILL_DYING: Duration = Duration::from_secs(65);
 /// A story is given so much longer than in memory before it goes on without having settled.
 const LONGER: Duration = Duration::from_secs(40);
 
@@ -62,9 +68,15 @@ pub struct Live {
     refused: Vec<Kind>,
     starts_at: Option<Duration>,
     down_for: Duration,
+    /// Operators elect a leader.
+    elects: bool,
+    /// Operators started so far.
+    processes: u32,
     /// Settling ends after this long, whether it is settled or not.
     longest: Duration,
     happenings: Vec<Happening>,
+    /// The registries that are served.
+    servers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Live {
@@ -95,15 +107,20 @@ impl Live {
             refused: setting::refused_kinds(&script.given),
             starts_at: None,
             down_for: Duration::ZERO,
+            elects: script.given.settings.leader_election,
+            processes: 0,
             longest: expected.saturating_add(LONGER),
             happenings: Vec::new(),
+            servers: Mutex::default(),
         };
         setting::set_up(&mut live.cluster, &script.given)?;
         live.cluster.take_told();
         Ok(live)
     }
 
-    fn start(&self, name: &str) -> Process {
+    fn start(&mut self, name: &str) -> Process {
+        self.processes = self.processes.saturating_add(1);
+        let election = self.elects.then(|| standing::settings(name, self.processes));
         let _within = self.ground.handle.enter();
         // A watch that a story holds still stays so: its silence is not to be noticed within the story.
         let watch_timeout = Duration::from_secs(3_600);
@@ -113,10 +130,20 @@ impl Live {
             refused: &self.refused,
             origin: self.origin,
             now: Timestamp::now(),
-            settings: Settings { http_timeout: DEADLINE, watch_timeout, ..Settings::default() },
-            registry: &|answer, clock| Registry::local(answer, clock).with_deadline(DEADLINE),
+            settings: Settings { http_timeout: DEADLINE, watch_timeout, election, ..Settings::default() },
+            registry: &|answer, clock| self.registry(answer, clock),
             pace: None,
         })
+    }
+
+    /// The registry of one operator, on a port of its own.
+    fn registry(&self, answer: Local, clock: Clock) -> Registry {
+        let over_http = serve(&answer).and_then(|(base, server)| {
+            lock(&self.servers).push(server);
+            Ok(Registry::http(base, clock.clone())?)
+        });
+        // A machine without a free port still has its stories.
+        over_http.unwrap_or_else(|_| Registry::local(answer, clock)).with_deadline(DEADLINE)
     }
 
     fn operators(&self) -> impl Iterator<Item = &Process> {
@@ -134,7 +161,8 @@ impl Live {
         let now = self.now();
         if self.starts_at.is_some_and(|at| at <= now) {
             self.starts_at = None;
-            self.first = Some(self.start(""));
+            let operator = self.start("");
+            self.first = Some(operator);
             self.happenings.push(Happening::Note { at: now, text: "the operator starts".to_owned() });
             self.shared.touch();
         }
@@ -144,6 +172,7 @@ impl Live {
     fn hear(&mut self) {
         let stories: Vec<_> = self.operators().flat_map(Process::take).collect();
         let mut heard: Vec<Happening> = stories.into_iter().map(|story| Happening::Pass(Box::new(story))).collect();
+        heard.extend(self.operators().flat_map(Process::take_told));
         heard.extend(self.cluster.take_told().into_iter().map(|told| {
             let text = told.text.strip_prefix(&format!("{} ", told.actor)).unwrap_or(&told.text).to_owned();
             Happening::World { at: realm::since(self.start, told.at), actor: told.actor, text }
@@ -160,7 +189,8 @@ impl Live {
         let operator = if second { self.second.take() } else { self.first.take() };
         if let Some(operator) = operator {
             self.happenings.extend(operator.take().into_iter().map(|story| Happening::Pass(Box::new(story))));
-            self.ground.handle.block_on(operator.stop());
+            let told = self.ground.handle.block_on(operator.stop());
+            self.happenings.extend(told);
         }
     }
 
@@ -181,9 +211,20 @@ impl Stage for Live {
     fn operator(&mut self, event: OperatorEvent) {
         self.shared.touch();
         match event {
-            OperatorEvent::Start => self.first = Some(self.start("")),
+            OperatorEvent::Start => {
+                let operator = self.start("");
+                self.first = Some(operator);
+            }
             OperatorEvent::Stop => self.stop(false),
-            OperatorEvent::Second(true) => self.second = Some(self.start("second")),
+            OperatorEvent::Kill => {
+                self.hear();
+                self.first = None;
+            }
+            OperatorEvent::CutOff(on) => self.first.iter().for_each(|operator| operator.cut_off(on)),
+            OperatorEvent::Second(true) => {
+                let operator = self.start("second");
+                self.second = Some(operator);
+            }
             OperatorEvent::Second(false) => self.stop(true),
             OperatorEvent::DieAfter(calls, down) => {
                 self.down_for = down;
@@ -211,6 +252,12 @@ impl Stage for Live {
         self.operators().filter_map(Process::next_due).chain(nodes).chain(self.starts_at).min()
     }
 
+    fn next_work(&mut self) -> Option<Duration> {
+        let now = self.now();
+        let nodes = self.cluster.next_due().map(|due| now.saturating_add(due));
+        self.operators().filter_map(Process::next_work).chain(nodes).chain(self.starts_at).min()
+    }
+
     fn run_until(&mut self, at: Duration) {
         loop {
             let left = at.saturating_sub(self.now());
@@ -233,7 +280,7 @@ impl Stage for Live {
             if self.still_for() < wanted {
                 continue;
             }
-            match self.next_due() {
+            match self.next_work() {
                 Some(due) if due <= now.saturating_add(QUIET) => self.run_until(due.min(end)),
                 Some(_) | None => return,
             }
@@ -256,8 +303,26 @@ impl Drop for Live {
     fn drop(&mut self) {
         self.first = None;
         self.second = None;
+        lock(&self.servers).iter().for_each(JoinHandle::abort);
         self.cluster.clear();
     }
+}
+
+/// Serves a registry on a free port of loopback.
+fn serve(answer: &Local) -> Result<(Base, JoinHandle<()>), Box<dyn std::error::Error>> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    listener.set_nonblocking(true)?;
+    let base = Base::parse(&listener.local_addr()?.to_string(), None)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let answer = Arc::clone(answer);
+    let server = tokio::spawn(async move {
+        let handle = move |request: http::Request<hyper::body::Incoming>| {
+            let answer = Arc::clone(&answer);
+            async move { manifests(&request, |verb, vm, tag| answer(verb, vm, tag, None)).await }
+        };
+        accept(listener, handle).await.ok();
+    });
+    Ok((base, server))
 }
 
 /// Every namespace that a story speaks of.

@@ -12,7 +12,7 @@ use crate::scenario::realm::Realm;
 use crate::shell::client::Api;
 use crate::shell::clock::Clock;
 use crate::sim::faults::Faults;
-use crate::sim::node::{NodeCondition, Nodes, Server, Site, Snapshots};
+use crate::sim::node::{NodeCondition, NodeSpec, Nodes, Server, Site, Snapshots};
 use crate::sim::registry::{Asker, Registry};
 use crate::sim::store::{Resource, Rule, Store, StoreReply};
 use crate::sim::world::Told;
@@ -290,8 +290,7 @@ impl Realm for Cluster {
     }
     fn served(&self, api_version: &str, kind: &str) -> Option<Resource> {
         let rules = lock(&self.shared.rules);
-        let found = rules.resources().find(|one| one.kind == kind && one.api_version() == api_version).cloned();
-        found
+        rules.resources().find(|one| one.kind == kind && one.api_version() == api_version).cloned()
     }
     fn ask(&mut self, request: &Request) -> Reply {
         self.server.send(request)
@@ -306,7 +305,8 @@ impl Realm for Cluster {
     }
 
     fn set_up(&mut self, given: &SettingsGiven) -> Result<(), String> {
-        if given.older_crd || !given.ordered_namespace_deletion || !given.admission_adds.is_null() {
+        let kinds = given.older_crd || given.loose_crd || !given.ordered_namespace_deletion;
+        if kinds || !given.admission_adds.is_null() || !given.admission_strips.is_empty() {
             return Err("one control plane serves all stories: it cannot be set up otherwise for one".to_owned());
         }
         Ok(())
@@ -323,16 +323,25 @@ impl Realm for Cluster {
                 quotas.iter().all(|quota| quota.pointer("/spec/hard") == quota.pointer("/status/hard"))
             })
         };
+        let accepted = |cluster: &Self| cluster.all("nodes", None).into_iter().all(is_accepted);
         loop {
             self.tick(TICK);
             let due = self.next_due().is_some_and(|due| due.is_zero());
-            if (!due && self.shared.quiet_for() > Duration::from_millis(150) && counted(self)) || Instant::now() > until
+            if (!due && self.shared.quiet_for() > Duration::from_millis(150) && accepted(self) && counted(self))
+                || Instant::now() > until
             {
                 return;
             }
         }
     }
 
+    /// Where nothing else decides, the scheduler puts pods on the first node and not where chance has it.
+    fn add_node(&mut self, mut spec: NodeSpec) {
+        if self.nodes.names().next().is_some() {
+            spec.taints.push(("live.example.test/later".to_owned(), String::new(), "PreferNoSchedule".to_owned()));
+        }
+        self.with_nodes(|nodes, site| nodes.add(site, spec));
+    }
     fn nodes(&mut self) -> &mut Nodes {
         &mut self.nodes
     }
@@ -353,6 +362,16 @@ impl Realm for Cluster {
     fn allow(&mut self) {
         lock(&self.shared.rules).clear_rules();
     }
+}
+
+/// The control plane has taken note that this node is ready, if it is.
+fn is_accepted(node: &Value) -> bool {
+    let list = |pointer: &str| node.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default();
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let conditions = list("/status/conditions");
+    let ready = conditions.iter().any(|one| text(one, "type") == "Ready" && text(one, "status") == "True");
+    let silent = list("/spec/taints").iter().any(|taint| text(taint, "key").starts_with("node.kubernetes.io/"));
+    !(ready && silent)
 }
 
 /// A cluster without anything in it, for what paths mean and for refusals.

@@ -4,7 +4,8 @@
 mod recorder;
 pub mod wire;
 
-use super::happenings::PassStory;
+use super::happenings::{Happening, PassStory};
+use crate::core::control::election::Told;
 use crate::core::control::kinds::Kind;
 use crate::core::control::wake::Key;
 use crate::shell::clock::Clock;
@@ -58,6 +59,9 @@ struct Fate {
 }
 
 impl Witness for Fate {
+    fn hears_of_the_lease(&self, told: &Told) {
+        self.recorder.hears_of_the_lease(told);
+    }
     fn hears(&self, key: &Key, heard: Heard<'_>) {
         let answered = matches!(heard, Heard::Answered(..));
         self.recorder.hears(key, heard);
@@ -91,12 +95,30 @@ impl Process {
         Self { shell, wire, recorder, stopper, task: Some(task), started: terms.origin.elapsed() }
     }
 
-    /// It is asked to stop, and stops.
-    pub async fn stop(mut self) {
+    /// It is asked to stop, and stops; what is told of that.
+    pub async fn stop(mut self) -> Vec<Happening> {
         self.stopper.stop();
         if let Some(task) = self.task.take() {
             task.await.ok();
         }
+        self.recorder.take_told()
+    }
+
+    /// It does not reach the API server, or does again.
+    pub fn cut_off(&self, on: bool) {
+        self.wire.cut_off(on);
+    }
+    /// What it runs on, until that has ended.
+    pub const fn task_mut(&mut self) -> Option<&mut JoinHandle<()>> {
+        self.task.as_mut()
+    }
+    /// It has ended by itself.
+    pub fn ended(&mut self) {
+        self.task = None;
+    }
+    /// What happened to its lease since the last call.
+    pub fn take_told(&self) -> Vec<Happening> {
+        self.recorder.take_told()
     }
 
     /// It dies after so many further calls.
@@ -136,7 +158,13 @@ impl Process {
     }
     /// When it would look again by itself.
     pub fn next_due(&self) -> Option<Duration> {
-        self.shell.state.next_due().map(|due| due.saturating_add(self.started))
+        let election = self.shell.leader.next_due().map(|due| due.saturating_add(self.started));
+        election.into_iter().chain(self.next_work()).min()
+    }
+    /// The same but for the lease.
+    pub fn next_work(&self) -> Option<Duration> {
+        let due = self.shell.state.next_due().filter(|_| self.shell.leader.leads());
+        due.map(|due| due.saturating_add(self.started))
     }
     /// True while a pass is under way or could begin.
     #[cfg(feature = "live")]

@@ -1,11 +1,13 @@
 //! What the shell says of its passes, as happenings: the same that a pass in memory leaves behind.
 
 use crate::core::action::{Action, Subject};
+use crate::core::control::election::Told;
 use crate::core::control::pass::Turn;
 use crate::core::control::wake::Key;
 use crate::core::decision::Decision;
 use crate::core::outcome::Outcome;
-use crate::scenario::happenings::{PassEnd, PassStory};
+use crate::scenario::happenings::{Happening, PassEnd, PassStory};
+use crate::scenario::standing;
 use crate::shell::telling::{Heard, Witness};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,6 +27,8 @@ pub struct Recorder {
 struct Inner {
     running: BTreeMap<Key, Running>,
     over: Vec<PassStory>,
+    /// What happened to the lease, and when.
+    lease: Vec<(Duration, Told)>,
     /// The operator is dead: what it still says is not heard.
     deaf: bool,
 }
@@ -55,6 +59,12 @@ impl Recorder {
     #[cfg(feature = "live")]
     pub fn is_running(&self) -> bool {
         !self.lock().running.is_empty()
+    }
+
+    /// What happened to the lease since the last call, as a story tells it.
+    pub fn take_told(&self) -> Vec<Happening> {
+        let lease = std::mem::take(&mut self.lock().lease);
+        lease.into_iter().map(|(at, told)| standing::told(at, &self.operator, &told)).collect()
     }
 
     /// The operator dies now: its passes end here, and nothing more is heard of it.
@@ -107,6 +117,13 @@ impl Recorder {
 }
 
 impl Witness for Recorder {
+    fn hears_of_the_lease(&self, told: &Told) {
+        let at = self.origin.elapsed();
+        let mut inner = self.lock();
+        if !inner.deaf {
+            inner.lease.push((at, told.clone()));
+        }
+    }
     fn hears(&self, key: &Key, heard: Heard<'_>) {
         let mut inner = self.lock();
         if inner.deaf {

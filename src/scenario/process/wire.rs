@@ -2,6 +2,7 @@
 //! some may not be opened, and after so many calls the operator dies.
 
 use crate::core::control::kinds::Kind;
+use crate::core::control::lease::NAME;
 use crate::core::wire::{Reply, Verb};
 use crate::shell::registry::Local;
 use crate::shell::watch;
@@ -42,6 +43,8 @@ struct Inner {
     waiting: BTreeMap<Kind, Waker>,
     /// So many calls are left until it dies.
     calls_left: Option<u32>,
+    /// The API server is out of reach.
+    cut_off: bool,
     dead: bool,
 }
 
@@ -107,6 +110,11 @@ impl Wire {
     pub fn die_after(&self, calls: u32) {
         self.lock().calls_left = Some(calls);
     }
+    /// The API server is out of reach, or no longer: watches show nothing, requests find nobody.
+    pub fn cut_off(&self, on: bool) {
+        Kind::ALL.into_iter().for_each(|kind| self.hold(kind, on));
+        self.lock().cut_off = on;
+    }
     /// It is dead: nothing that it sends arrives any more.
     pub fn cut(&self) {
         self.lock().dead = true;
@@ -158,10 +166,16 @@ impl Wire {
     ) -> Result<Response<Sent>, BoxError> {
         let watched = Kind::ALL.into_iter().find(|kind| watch::path(*kind) == request.uri().path());
         let Some(kind) = watched.filter(|_| request.method() == Method::GET) else {
-            self.call().await;
+            // What keeps the lease is no call of a pass.
+            if !request.uri().path().ends_with(&format!("/{NAME}")) && !request.uri().path().ends_with("/leases") {
+                self.call().await;
+            }
+            if self.is_dead() || self.lock().cut_off {
+                std::future::pending::<()>().await;
+            }
             return beyond.api(request).await;
         };
-        if self.is_dead() {
+        if self.is_dead() || self.lock().cut_off {
             std::future::pending::<()>().await;
         }
         if self.lock().refused.contains(&kind) {

@@ -161,6 +161,7 @@ impl Store {
         let mut errors = admission::metadata_errors(resource, object);
         if let Some(schema) = &resource.schema {
             errors.extend(schema.errors(object, None));
+            errors.extend(super::scale::errors(call, object, &errors));
             errors.extend(admission::rules_broken(schema, object, None, &errors));
         } else if resource.is_pod() {
             errors.extend(pods::errors(object));

@@ -62,6 +62,9 @@ pub(super) fn shown_reply(resource: &Resource, mut reply: StoreReply) -> StoreRe
 
 /// The field by which stored events are selected.
 pub(super) fn stored_field(resource: &Resource, field: &str) -> String {
+    if field == "reportingController" {
+        return "reportingComponent".to_owned();
+    }
     match field.strip_prefix("regarding.") {
         Some(rest) if is_new_face(&resource.qualified()) => format!("involvedObject.{rest}"),
         _ => field.to_owned(),

@@ -18,6 +18,8 @@ mod pods;
 mod quantity;
 mod reply;
 mod resource;
+mod review;
+mod scale;
 mod schema;
 mod selectors;
 mod status_error;
@@ -30,7 +32,8 @@ pub use controllers::{Change, Ran};
 pub use objects::Key;
 pub use path::About;
 pub use reply::{ReplyBody, StoreReply};
-pub use resource::Resource;
+pub use resource::{Column, Resource};
+pub use review::Attributes;
 pub use selectors::Selector;
 pub use watch::{Expired, Watch, WatchEvent, WatchKind, WatchQuery};
 
@@ -57,6 +60,8 @@ pub struct Settings {
     pub log_capacity: usize,
     /// What mutating admission merges into every pod that is created, as a strategic merge patch; null for nothing.
     pub admission_adds: Value,
+    /// Annotations that mutating admission takes off whatever is patched, by key.
+    pub admission_strips: Vec<String>,
 }
 
 impl Default for Settings {
@@ -66,6 +71,7 @@ impl Default for Settings {
             service_accounts: true,
             log_capacity: 20_000,
             admission_adds: Value::Null,
+            admission_strips: Vec::new(),
         }
     }
 }
@@ -85,6 +91,8 @@ pub struct Store {
     rules: Vec<Rule>,
     settings: Settings,
     due: controllers::Due,
+    /// How often the namespace controller has found something in a namespace that should be gone.
+    unexpected: BTreeMap<String, u32>,
 }
 
 impl Store {
@@ -108,6 +116,7 @@ impl Store {
             rules: Vec::new(),
             settings,
             due: controllers::Due::default(),
+            unexpected: BTreeMap::new(),
         };
         for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
             store.add_namespace(name);

@@ -11,29 +11,51 @@ impl Store {
     /// PATCH.
     pub(super) fn patch(&mut self, call: &Call<'_>) -> Answer {
         check_subresource(call)?;
-        let content_type = call.request.content_type.as_deref().unwrap_or("");
-        let content_type = content_type.split(';').next().unwrap_or("").trim();
-        let body = &call.request.body;
-        match content_type {
-            JSON_PATCH => check_operations(body)?,
-            MERGE_PATCH => check_object(body)?,
-            STRATEGIC_MERGE_PATCH if !call.resource().is_custom() => check_object(body)?,
-            _ => return Err(unsupported(call)),
-        }
+        check_type(call)?;
         let current = self.current(call)?;
-        let mut proposed = current.as_ref().clone();
-        events::shown(&call.resource().qualified(), &mut proposed);
-        match content_type {
-            JSON_PATCH => apply_operations(&mut proposed, body)?,
-            MERGE_PATCH => merge(&mut proposed, body),
-            _ => strategic::merge(&mut proposed, body),
-        }
+        let mut shown = current.as_ref().clone();
+        events::shown(&call.resource().qualified(), &mut shown);
+        let mut proposed = patched(call, &shown)?;
         events::stored(call.resource(), &mut proposed);
+        if let Some(annotations) = proposed.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|key, _| !self.settings().admission_strips.contains(key));
+        }
         self.finish_update(call, &current, proposed, Origin::Patch)
     }
 }
 
+fn content_type<'a>(call: &'a Call<'_>) -> &'a str {
+    let content_type = call.request.content_type.as_deref().unwrap_or("");
+    content_type.split(';').next().unwrap_or("").trim()
+}
+
+/// Whether the body is a patch of a kind that this resource takes.
+fn check_type(call: &Call<'_>) -> Result<(), Refused> {
+    let body = &call.request.body;
+    match content_type(call) {
+        JSON_PATCH => check_operations(body),
+        MERGE_PATCH => check_object(body),
+        STRATEGIC_MERGE_PATCH if !call.resource().is_custom() => check_object(body),
+        _ => Err(unsupported(call)),
+    }
+}
+
+/// What the request makes of an object.
+pub(super) fn patched(call: &Call<'_>, object: &Value) -> Result<Value, Refused> {
+    check_type(call)?;
+    let (mut proposed, body) = (object.clone(), &call.request.body);
+    match content_type(call) {
+        JSON_PATCH => apply_operations(&mut proposed, body)?,
+        MERGE_PATCH => merge(&mut proposed, body),
+        _ => strategic::merge(&mut proposed, body),
+    }
+    Ok(proposed)
+}
+
 fn unsupported(call: &Call<'_>) -> Refused {
+    if content_type(call) == "application/apply-patch+yaml" {
+        return status(415, "UnsupportedMediaType", "server-side apply is not served here", None);
+    }
     let mut accepted = vec![JSON_PATCH, MERGE_PATCH];
     if !call.resource().is_custom() {
         accepted.push(STRATEGIC_MERGE_PATCH);
@@ -46,7 +68,7 @@ fn unsupported(call: &Call<'_>) -> Refused {
     status(415, "UnsupportedMediaType", &message, None)
 }
 
-fn kind_of(value: &Value) -> &'static str {
+pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

@@ -108,6 +108,22 @@ impl Store {
         })
     }
 
+    /// 404: built-in groups say it in a Status, everybody else in plain text.
+    fn nowhere(&self, path: &str) -> status_error::Refused {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let built_in = match parts.as_slice() {
+            ["api", _, ..] => true,
+            ["apis", group, _, ..] => self.resources.values().any(|kind| kind.group == *group && !kind.is_custom()),
+            _ => false,
+        };
+        if built_in { status_error::no_such_resource() } else { no_such_path() }
+    }
+
+    /// The resource whose objects are at this path.
+    pub fn resource_at(&self, path: &str) -> Option<Arc<Resource>> {
+        self.resolve(path).map(|target| target.resource)
+    }
+
     /// What this path names; none if nothing is served there.
     pub(super) fn resolve(&self, path: &str) -> Option<Target> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -140,7 +156,7 @@ impl Store {
     }
 
     /// How the rules in force refuse this request, whatever else there is to say to it.
-    pub fn refuses(&mut self, user: &str, request: &Request) -> Option<super::StoreReply> {
+    pub fn turns_down(&mut self, user: &str, request: &Request) -> Option<super::StoreReply> {
         let target = self.resolve(&request.path)?;
         let verb = verb(request, !target.name.is_empty());
         let call = Call { user, request, target, verb };
@@ -154,7 +170,7 @@ impl Store {
 
     /// The request with what it is about, once it has passed authentication, flow control and authorization.
     pub(super) fn admit<'a>(&mut self, user: &'a str, request: &'a Request) -> Result<Call<'a>, status_error::Refused> {
-        let target = self.resolve(&request.path).ok_or_else(no_such_path)?;
+        let target = self.resolve(&request.path).ok_or_else(|| self.nowhere(&request.path))?;
         let verb = verb(request, !target.name.is_empty());
         let call = Call { user, request, target, verb };
         admission::rules::at_the_door(self, &call)?;
@@ -181,6 +197,7 @@ impl Store {
     fn write(&mut self, call: &Call<'_>) -> Answer {
         match call.verb {
             "create" => self.create(call),
+            "update" | "patch" if call.target.subresource == "scale" => self.write_scale(call),
             "update" => self.replace(call),
             "patch" => self.patch(call),
             "delete" => self.delete(call),
@@ -207,7 +224,8 @@ impl Store {
         match call.target.subresource.as_str() {
             "" => {}
             "status" if call.resource().status => {}
-            _ => return Err(no_such_path()),
+            "scale" => return self.read_scale(call),
+            _ => return Err(status_error::no_such_subresource(call.resource(), &call.target.name)),
         }
         let Some(object) = self.objects.get(&call.key()) else {
             return Err(status_error::not_found(call.resource(), &call.target.name));

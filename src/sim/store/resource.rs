@@ -1,6 +1,6 @@
 //! The table of resources: the built-in kinds, and what a CustomResourceDefinition adds.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// One resource as paths, messages and rules speak of it.
@@ -24,8 +24,76 @@ pub struct Resource {
     pub generation: bool,
     /// The structural schema; built-in kinds have none here.
     pub schema: Option<Arc<super::schema::Schema>>,
+    /// The word for one of them.
+    pub singular: String,
+    /// Abbreviations.
+    pub short_names: Vec<String>,
+    /// Groups of resources that it belongs to, such as `all`.
+    pub categories: Vec<String>,
+    /// What a custom resource is listed with, beside its name.
+    pub columns: Vec<Column>,
+    /// Where a custom resource keeps what `/scale` shows; none without that subresource.
+    pub scale: Option<ScalePaths>,
     /// The version at which this resource began to be served: a watch cannot start before it.
     pub since: u64,
+}
+
+/// One of `additionalPrinterColumns`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its heading.
+    pub name: String,
+    /// `string`, `integer`, `number`, `boolean` or `date`.
+    pub kind: String,
+    /// A JSONPath into the object.
+    pub path: String,
+    /// Above 0: shown in wide tables only.
+    pub priority: i64,
+    /// What it says.
+    pub description: String,
+}
+
+/// The paths of the scale subresource, in dots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// The wanted number.
+    pub spec: String,
+    /// The number there is.
+    pub status: String,
+    /// A label selector as text; empty where there is none.
+    pub selector: String,
+}
+
+impl ScalePaths {
+    fn of(raw: &Value) -> Option<Self> {
+        let text = |key: &str| raw.get(key).and_then(Value::as_str).map(str::to_owned);
+        Some(Self {
+            spec: text("specReplicasPath")?,
+            status: text("statusReplicasPath")?,
+            selector: text("labelSelectorPath").unwrap_or_default(),
+        })
+    }
+}
+
+/// The columns of a version; a resource without any is listed with its age.
+fn columns(version: &Value) -> Vec<Column> {
+    let listed = version.get("additionalPrinterColumns").and_then(Value::as_array);
+    let read = |raw: &Value| {
+        let text = |key: &str| raw.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let path = text("jsonPath");
+        let description = match text("description") {
+            none if none.is_empty() => format!("Custom resource definition column (in JSONPath format): {path}"),
+            said => said,
+        };
+        let priority = raw.get("priority").and_then(Value::as_i64).unwrap_or(0);
+        Column { name: text("name"), kind: text("type"), path, priority, description }
+    };
+    let columns: Vec<Column> = listed.into_iter().flatten().map(read).collect();
+    if columns.is_empty() {
+        vec![read(&json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}))]
+    } else {
+        columns
+    }
 }
 
 impl Resource {
@@ -63,49 +131,36 @@ impl Resource {
     }
 }
 
-/// group, version, plural, kind, namespaced, status subresource, generation.
-type Row = (&'static str, &'static str, &'static str, &'static str, bool, bool, bool);
+/// One built-in kind: group, version, plural, kind, namespaced, status subresource, generation, short names.
+type Row = (&'static str, &'static str, &'static str, &'static str, bool, bool, bool, &'static [&'static str]);
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const CRDS: &str = "customresourcedefinitions";
 
 const ROWS: &[Row] = &[
-    ("", "v1", "configmaps", "ConfigMap", true, false, false),
-    ("", "v1", "events", "Event", true, false, false),
-    ("", "v1", "limitranges", "LimitRange", true, false, false),
-    ("", "v1", "namespaces", "Namespace", false, true, false),
-    ("", "v1", "nodes", "Node", false, true, false),
-    ("", "v1", "pods", "Pod", true, true, true),
-    ("", "v1", "resourcequotas", "ResourceQuota", true, true, false),
-    ("", "v1", "secrets", "Secret", true, false, false),
-    ("", "v1", "serviceaccounts", "ServiceAccount", true, false, false),
-    ("", "v1", "services", "Service", true, true, false),
-    (
-        "admissionregistration.k8s.io",
-        "v1",
-        "validatingadmissionpolicies",
-        "ValidatingAdmissionPolicy",
-        false,
-        true,
-        true,
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "v1",
-        "validatingadmissionpolicybindings",
-        "ValidatingAdmissionPolicyBinding",
-        false,
-        false,
-        true,
-    ),
-    ("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false, true, true),
-    ("coordination.k8s.io", "v1", "leases", "Lease", true, false, false),
-    ("events.k8s.io", "v1", "events", "Event", true, false, false),
-    ("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true, true, true),
-    ("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false, false, true),
+    ("", "v1", "configmaps", "ConfigMap", true, false, false, &["cm"]),
+    ("", "v1", "events", "Event", true, false, false, &["ev"]),
+    ("", "v1", "limitranges", "LimitRange", true, false, false, &["limits"]),
+    ("", "v1", "namespaces", "Namespace", false, true, false, &["ns"]),
+    ("", "v1", "nodes", "Node", false, true, false, &["no"]),
+    ("", "v1", "pods", "Pod", true, true, true, &["po"]),
+    ("", "v1", "resourcequotas", "ResourceQuota", true, true, false, &["quota"]),
+    ("", "v1", "secrets", "Secret", true, false, false, &[]),
+    ("", "v1", "serviceaccounts", "ServiceAccount", true, false, false, &["sa"]),
+    ("", "v1", "services", "Service", true, true, false, &["svc"]),
+    (ADMISSION, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", false, true, true, &[]),
+    (ADMISSION, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false, false, true, &[]),
+    ("apiextensions.k8s.io", "v1", CRDS, "CustomResourceDefinition", false, true, true, &["crd", "crds"]),
+    ("coordination.k8s.io", "v1", "leases", "Lease", true, false, false, &[]),
+    ("events.k8s.io", "v1", "events", "Event", true, false, false, &["ev"]),
+    ("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true, true, true, &["pdb"]),
+    ("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false, false, true, &["pc"]),
 ];
 
 /// The built-in kinds.
 pub fn builtin() -> Vec<Resource> {
     ROWS.iter()
-        .map(|&(group, version, plural, kind, namespaced, status, generation)| Resource {
+        .map(|&(group, version, plural, kind, namespaced, status, generation, short)| Resource {
             group: group.to_owned(),
             version: version.to_owned(),
             plural: plural.to_owned(),
@@ -116,8 +171,24 @@ pub fn builtin() -> Vec<Resource> {
             generation,
             schema: None,
             since: 0,
+            singular: kind.to_lowercase(),
+            short_names: short.iter().map(|name| (*name).to_owned()).collect(),
+            categories: categories(plural),
+            columns: Vec::new(),
+            scale: None,
         })
         .collect()
+}
+
+/// What `kubectl get all` shows, of what is served.
+fn categories(plural: &str) -> Vec<String> {
+    match plural {
+        "pods" | "services" => vec!["all".to_owned()],
+        "customresourcedefinitions" | "validatingadmissionpolicies" | "validatingadmissionpolicybindings" => {
+            vec!["api-extensions".to_owned()]
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The resource that a CustomResourceDefinition describes: its storage version.
@@ -135,6 +206,11 @@ pub fn from_crd(crd: &Value, since: u64) -> Option<Resource> {
         version: version.get("name")?.as_str()?.to_owned(),
         plural: text("/names/plural")?,
         list_kind: text("/names/listKind").unwrap_or_else(|| format!("{kind}List")),
+        singular: text("/names/singular").unwrap_or_else(|| kind.to_lowercase()),
+        short_names: super::objects::texts(spec.pointer("/names/shortNames")),
+        categories: super::objects::texts(spec.pointer("/names/categories")),
+        columns: columns(version),
+        scale: version.pointer("/subresources/scale").and_then(ScalePaths::of),
         kind,
         namespaced: text("/scope").as_deref() != Some("Cluster"),
         status: version.pointer("/subresources/status").is_some(),

@@ -175,6 +175,12 @@ fn invalid_as(shown: &str, kind: &str, resource: &Resource, name: &str, errors: 
     status(422, "Invalid", &message, Some(details(resource, name, kind, causes)))
 }
 
+/// 422 for a patch after which the object cannot be read.
+pub fn invalid_patch(error: &FieldError) -> Refused {
+    let message = format!(" \"\" is invalid: {}: {}", error.field, error.message);
+    status(422, "Invalid", &message, Some(json!({"causes": [error.cause()]})))
+}
+
 /// 422 for the options of a request.
 pub fn invalid_options(kind: &str, error: &FieldError) -> Refused {
     let message = format!("{kind}.meta.k8s.io \"\" is invalid: {}: {}", error.field, error.message);
@@ -256,6 +262,19 @@ pub fn expired(message: &str, again: Option<&str>) -> Refused {
 /// 404 of the outer layers: the path leads nowhere.
 pub fn no_such_path() -> Refused {
     Refused(Box::new(StoreReply::text(404, "404 page not found\n")))
+}
+
+/// 404 for a subresource that the resource does not have: of a custom resource it is said that the object is not there.
+pub fn no_such_subresource(resource: &Resource, name: &str) -> Refused {
+    if resource.is_custom() {
+        return not_found(resource, name);
+    }
+    no_such_resource()
+}
+
+/// 404 of a built-in group that has no such resource.
+pub fn no_such_resource() -> Refused {
+    status(404, "NotFound", "the server could not find the requested resource", Some(json!({})))
 }
 
 /// 405.

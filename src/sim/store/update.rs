@@ -5,7 +5,7 @@ use super::create::{check_size, decode};
 use super::objects::{bump_generation, drop_nulls, finalizers, is_deleting, meta, set_meta, tidy_metadata};
 use super::path::Call;
 use super::resource::Resource;
-use super::status_error::{self as say, Answer, FieldError, FieldErrorKind, Refused, bad_request, no_such_path};
+use super::status_error::{self as say, Answer, FieldError, FieldErrorKind, Refused, bad_request};
 use super::{Store, StoreReply, admission, crd, pods, schema};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -118,6 +118,7 @@ impl Store {
             } else {
                 errors.extend(schema.errors(proposed, Some(current)));
             }
+            errors.extend(super::scale::errors(call, proposed, &errors));
             errors.extend(admission::rules_broken(schema, proposed, Some(current), &errors));
         }
         errors
@@ -170,7 +171,7 @@ pub(super) fn check_subresource(call: &Call<'_>) -> Result<(), Refused> {
         "" => Ok(()),
         "status" if call.resource().status => Ok(()),
         "finalize" if call.resource().is_namespace() => Ok(()),
-        _ => Err(no_such_path()),
+        _ => Err(say::no_such_subresource(call.resource(), &call.target.name)),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::main_agent;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
-use crate::core::cocoonset::{rebuild, sitting};
+use crate::core::cocoonset::{costs, rebuild, sitting};
 use crate::core::decision::Verdict;
 use crate::core::pod::drift::drift_of;
 
@@ -19,5 +19,5 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         return Verdict::pass("the main agent has not failed");
     }
     let wanted = main_agent::wanted(seen);
-    Verdict::Act(vec![rebuild::failed(seen, &seat, main, &wanted, &drift_of(&wanted, main))])
+    Verdict::Act(costs::settle(seen, vec![rebuild::failed(seen, &seat, main, &wanted, &drift_of(&wanted, main))]))
 }

@@ -1,6 +1,7 @@
 //! The cache has not shown our own writes yet.
 
 use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::answers;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::decision::{Finding, Report, Verdict};
 use crate::rules;
@@ -19,6 +20,10 @@ rules! {
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     if seen.live.object_gone {
         return Verdict::rest(Finding::of(&GONE, "a live answer says that it is gone").stop(), Report::Silent);
+    }
+    let unreadable = answers::unreadable(seen);
+    if seen.unseen.is_empty() && !unreadable.is_empty() {
+        return Verdict::Act(unreadable);
     }
     if seen.unseen.is_empty() {
         return Verdict::pass("nothing of ours is unseen");

@@ -3,8 +3,11 @@
 use super::oddities;
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::standing::is_kept;
 use crate::core::contract::keys;
+use crate::core::contract::lifecycle::State;
 use crate::core::decision::{Finding, Report, Verdict};
+use crate::core::pod::facts::PodFacts;
 use crate::rules;
 
 rules! {
@@ -23,22 +26,25 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     Verdict::Rest { findings, report: Report::Keep }
 }
 
+/// The mark of a restore stays for as long as the pod; its wake is over once the VM was up. From then on a probe that
+/// fails is no wake, and what the node agent calls `ready` it has brought up, whatever its probe says (contract 2.2).
+fn is_waking(seen: &Observed, pod: &PodFacts) -> bool {
+    let was_up = pod.ready || pod.lifecycle.state == State::Ready || seen.memory.woken.contains(pod.uid.as_str());
+    pod.restore && !was_up
+}
+
 fn reason(seen: &Observed) -> Option<String> {
     let set = &seen.set;
     if set.spec.suspend {
         return Some("spec.suspend is true".to_owned());
     }
-    match &set.status.phase {
-        Some(phase @ (SetPhase::Suspending | SetPhase::Suspended | SetPhase::Waking | SetPhase::Migrating)) => {
-            return Some(format!("status.phase is {phase}"));
-        }
-        Some(SetPhase::Unknown(phase)) => return Some(format!("status.phase is {phase}")),
-        Some(SetPhase::Pending | SetPhase::Running | SetPhase::Scaling | SetPhase::Failed) | None => {}
+    if let Some(phase) = set.status.phase.as_ref().filter(|phase| is_kept(phase)) {
+        return Some(format!("status.phase is {phase}"));
     }
     if let Some(pod) = seen.pods.values().find(|pod| pod.hibernate) {
         return Some(format!("{} is marked to hibernate", pod.name));
     }
-    if let Some(pod) = seen.pods.values().find(|pod| pod.restore && !pod.ready) {
+    if let Some(pod) = seen.pods.values().find(|pod| is_waking(seen, pod)) {
         return Some(format!("{} is being restored from a snapshot", pod.name));
     }
     if let Some(key) = set.hint() {

@@ -2,6 +2,7 @@
 
 use super::failure;
 use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::costs::{self, Costed};
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::seat::{self, Occupant, Seat};
 use crate::core::cocoonset::{rebuild, rollout, sitting};
@@ -46,33 +47,40 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     let wanted = wanted(seen);
     match Occupant::of(seen, &seat) {
         Occupant::Here(pod) => here(seen, &seat, pod, &wanted),
-        Occupant::Nobody(step) => Verdict::Act(vec![seat::fill(seen, &seat, step, &wanted, &CREATE)]),
+        Occupant::Nobody(step) => {
+            Verdict::Act(costs::settle(seen, vec![seat::fill(seen, &seat, step, &wanted, &CREATE)]))
+        }
     }
 }
 
 fn here(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate) -> Verdict<SetPhase> {
     let drifts = drift_of(wanted, pod);
-    let mut findings = rollout::in_place(pod, wanted, &drifts);
-    findings.extend(sitting::troubles(seen, pod, wanted));
-    findings.extend(rebuild::recovered(pod));
+    let mut findings: Vec<Costed> = rollout::in_place(pod, wanted, &drifts).into_iter().map(Costed::from).collect();
+    findings.extend(sitting::troubles(seen, pod, wanted).into_iter().map(Costed::from));
+    findings.extend(rebuild::recovered(pod).map(Costed::from));
     if sitting::is_misnamed(pod) {
-        return Verdict::Act(findings);
+        return Verdict::Act(costs::settle(seen, findings));
+    }
+    if rollout::is_misplaced(pod, wanted) {
+        return Verdict::Act(vec![rollout::follow(pod, wanted)]);
     }
     if rebuild::is_due(seen, seat, pod) {
         return if findings.is_empty() {
             Verdict::pass(format!("{} failed; see {}", pod.name, failure::NAME))
         } else {
-            Verdict::Act(findings)
+            Verdict::Act(costs::settle(seen, findings))
         };
     }
     if must_recreate(&drifts) {
         findings.push(rollout::replace(seen, seat, pod, wanted, &drifts));
     } else if !pod.ready {
-        findings.push(rebuild::await_ready(seen, seat, pod, &AWAIT_READY));
+        findings.push(rebuild::await_ready(seen, seat, pod, &AWAIT_READY).into());
+    } else {
+        findings.extend(rebuild::forgive(seen, seat, pod));
     }
     if findings.is_empty() {
         Verdict::pass(format!("{} is Ready and as wanted", pod.name))
     } else {
-        Verdict::Act(findings)
+        Verdict::Act(costs::settle(seen, findings))
     }
 }

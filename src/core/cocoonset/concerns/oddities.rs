@@ -2,12 +2,10 @@
 
 use crate::core::action::Change;
 use crate::core::api::words::SetPhase;
-use crate::core::cocoonset::budget;
 use crate::core::cocoonset::observed::Observed;
-use crate::core::contract::names::{NameFit, Role, VmName, check_names};
-use crate::core::contract::rebuilds::Rebuilds;
+use crate::core::contract::keys;
+use crate::core::contract::names::{NameFit, Role, check_names};
 use crate::core::contract::records::Records;
-use crate::core::contract::{delete_names, keys};
 use crate::core::decision::{Finding, Report, Verdict};
 use crate::core::oddity::{CLAMPED, CORRUPT_ANNOTATION, NAME_MISMATCH, NAME_TOO_LONG, Oddity};
 use crate::core::rule::Rule;
@@ -80,13 +78,9 @@ fn rule(reason: &str) -> &'static Rule {
 fn all(seen: &Observed) -> BTreeSet<Oddity> {
     let annotation = |key: &str| seen.set.annotations.get(key).map(String::as_str);
     let mut all: BTreeSet<Oddity> = seen.oddities.iter().cloned().collect();
-    for key in [keys::REBUILD_HISTORY, keys::REBUILD_HISTORY_ROLES] {
-        all.extend(Rebuilds::read(key, annotation(key)).1);
-    }
+    all.extend(seen.set.rebuilds.oddities.values().cloned());
     all.extend(Records::read(annotation(keys::VM_RECORDS), &seen.set.uid).1);
-    let known: BTreeSet<VmName> = seen.set.status.vm_names().map(VmName::from).collect();
-    let names = annotation(keys::DELETE_VM_NAMES).unwrap_or_default();
-    all.extend(delete_names::read(names, &seen.set.namespace, &seen.set.name, &known).oddity);
+    all.extend(seen.set.recorded.oddity.clone());
     all.extend(long_names(seen));
     for pod in seen.pods.values() {
         all.extend(pod.oddities.iter().cloned());
@@ -116,5 +110,5 @@ fn long_names(seen: &Observed) -> impl Iterator<Item = Oddity> {
 
 /// Whether the rebuild history of any seat cannot be read; kept beside the rule that says so.
 pub fn history_is_unreadable(seen: &Observed) -> bool {
-    [keys::REBUILD_HISTORY, keys::REBUILD_HISTORY_ROLES].iter().any(|key| budget::read(seen, key).is_unreadable())
+    seen.set.rebuilds.both().iter().any(|history| history.is_unreadable())
 }

@@ -2,9 +2,11 @@
 
 use crate::core::action::{Change, MetaPatch};
 use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::answers::gate;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::contract::keys;
 use crate::core::contract::names::Role;
+use crate::core::decide::Gate;
 use crate::core::decision::{Finding, Verdict};
 use crate::core::pod::facts::PodFacts;
 use crate::rules;
@@ -61,6 +63,13 @@ fn labels(seen: &Observed, pod: &PodFacts) -> Option<Finding> {
     }
     let because = format!("{} lacks labels of ours", pod.name);
     Some(Finding::of(&LABELS, because).change(patch_pod(pod, patch)))
+}
+
+/// A pod that no watch shows, and that one will once its labels are back: until then its delete waits. Nobody would see
+/// when it is gone, and its VM name would count as free while its VM is still being saved (decision R26).
+pub fn is_hidden_for_now(seen: &Observed, pod: &PodFacts) -> bool {
+    let hidden = !pod.labels.contains_key(keys::NAME);
+    hidden && labels(seen, pod).is_some_and(|told| told.wants.iter().all(|want| gate(seen, want) == Gate::Open))
 }
 
 /// A patch of a pod, with its uid.

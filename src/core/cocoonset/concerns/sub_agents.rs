@@ -1,16 +1,20 @@
 //! Sub-agents, slot by slot: extra, missing, failed, drifted.
 
-use super::main_agent;
+use super::{main_agent, stamp};
 use crate::core::action::{ActionKind, Attempt, Change, Live, Question, Want};
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::answers;
+use crate::core::cocoonset::costs::{self, Costed};
 use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::recorded;
+use crate::core::cocoonset::rollout;
 use crate::core::cocoonset::seat::{self, LOOK_FOR_VANISHED, Occupant, Seat, Step};
 use crate::core::cocoonset::sitting::{self, Sitting};
 use crate::core::contract::names::{NodeName, Role, VmName, agent_vm};
 use crate::core::control::pass::WIDTH_MAX;
 use crate::core::decide::Gate;
 use crate::core::decision::{Finding, Verdict};
+use crate::core::oddity::many;
 use crate::core::pod::drift::{drift_of, must_recreate};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::template::{Boot, PodTemplate, wanted_sub_agent};
@@ -37,9 +41,8 @@ rules! {
 
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
-    let mut findings: Vec<Finding> = scale_down(seen);
-    findings.extend(remember_strays(seen));
-    findings.extend(look_for_strays(seen));
+    let strays = remember_strays(seen).into_iter().chain(look_for_strays(seen));
+    let mut findings: Vec<Costed> = scale_down(seen).into_iter().chain(strays).map(Costed::from).collect();
     let mut missing = Vec::new();
     let mut sitting = Vec::new();
     for seat in seats(seen) {
@@ -51,23 +54,30 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
             Occupant::Nobody(step) => missing.push(fill(seen, &seat, step)),
         }
     }
-    findings.extend(await_main(seen, &mut missing));
+    findings.extend(await_main(seen, &mut missing).map(Costed::from));
     ask_in_turn(seen, &mut missing);
     findings.extend(missing);
+    let (misplaced, sitting): (Vec<_>, Vec<_>) = sitting.into_iter().partition(|at| is_misplaced(seen, at));
+    findings.extend(misplaced.iter().map(|at| Costed::from(rollout::follow(at.pod, &at.wanted))));
     findings.extend(sitting.iter().flat_map(|at| at.tend(seen, &AWAIT_READY)));
     findings.extend(replace_one(seen, &sitting));
-    findings.extend(split(seen, &sitting));
+    findings.extend(split(seen, &sitting).map(Costed::from));
     if findings.is_empty() {
-        return Verdict::pass(format!("{} sub-agents are wanted, and there", seen.set.spec.agent.replicas));
+        return Verdict::pass(format!("{}, and there", wanted_count(seen)));
     }
-    Verdict::Act(findings)
+    Verdict::Act(costs::settle(seen, findings))
+}
+
+fn wanted_count(seen: &Observed) -> String {
+    let replicas = usize::try_from(seen.set.spec.agent.replicas).unwrap_or_default();
+    many(replicas, "sub-agent is wanted", "sub-agents are wanted")
 }
 
 /// Seats of this set's sub-agents: those that may be created, and those that exist within the spec's own count.
 fn seats(seen: &Observed) -> Vec<Seat> {
-    let replicas = seen.set.spec.agent.replicas;
-    let mut slots: BTreeSet<u32> = (1..=seen.set.spec.agent.replicas_clamped).collect();
-    slots.extend(seen.pods.values().filter_map(|pod| slot_of(seen, pod)).filter(|slot| i64::from(*slot) <= replicas));
+    let agent = &seen.set.spec.agent;
+    let mut slots: BTreeSet<u32> = (1..=agent.replicas_clamped).collect();
+    slots.extend(seen.pods.values().filter_map(|pod| slot_of(seen, pod)).filter(|slot| agent.wants(*slot)));
     slots.into_iter().filter_map(|slot| Seat::of(seen, Role::SubAgent(slot), true)).collect()
 }
 
@@ -88,11 +98,10 @@ fn wanted(seen: &Observed, role: &Role) -> PodTemplate {
 }
 
 fn scale_down(seen: &Observed) -> Vec<Finding> {
-    let replicas = seen.set.spec.agent.replicas;
     let surplus = |pod: &&PodFacts| slot_of(seen, pod).is_some() && seen.is_surplus(pod);
     let mut extra: Vec<&PodFacts> = seen.pods.values().filter(|pod| !pod.deleting).filter(surplus).collect();
     extra.sort_by_key(|pod| std::cmp::Reverse(slot_of(seen, pod)));
-    let because = format!("{} sub-agents are wanted, and {} more are there", replicas, extra.len());
+    let because = format!("{}, and {} there", wanted_count(seen), many(extra.len(), "more is", "more are"));
     delete_after_remembering(seen, &SCALE_DOWN, &because, &extra)
 }
 
@@ -109,8 +118,12 @@ pub fn delete_after_remembering(seen: &Observed, rule: &Rule, because: &str, pod
         })
     };
     let remember = (!pods.is_empty()).then(|| seen.remember(&names)).flatten();
+    if let Some(too_large) = remember.as_ref().and_then(|change| recorded::too_large(rule, change)) {
+        return vec![too_large];
+    }
     let remember = remember.map(|change| Finding::of(rule, because.to_owned()).change(change));
-    after_remembering(seen, remember, pods.iter().map(delete))
+    let shown: Vec<&PodFacts> = pods.iter().copied().filter(|pod| !stamp::is_hidden_for_now(seen, pod)).collect();
+    after_remembering(seen, remember, shown.iter().map(delete))
 }
 
 /// The names once, then the deletes; where the names may not be written yet, they alone.
@@ -139,6 +152,9 @@ fn remember_strays(seen: &Observed) -> Option<Finding> {
     let listed = seen.set.status.vm_names().filter(|vm| !wanted.contains(*vm) && !there.contains(*vm));
     let strays: BTreeSet<String> = listed.filter(|vm| seen.is_of_formula(vm)).map(str::to_owned).collect();
     let remember = seen.remember(&strays)?;
+    if let Some(too_large) = recorded::too_large(&REMEMBER, &remember) {
+        return Some(too_large);
+    }
     Some(Finding::of(&REMEMBER, "a VM that the spec no longer wants is gone").change(remember))
 }
 
@@ -162,31 +178,33 @@ fn look_for_strays(seen: &Observed) -> Option<Finding> {
     Some(names.iter().fold(finding, |finding, name| finding.ask(Question::ReadLive(Live::Pod((*name).to_owned())))))
 }
 
-fn fill(seen: &Observed, seat: &Seat, step: Step<'_>) -> Finding {
+fn fill(seen: &Observed, seat: &Seat, step: Step<'_>) -> Costed {
     seat::fill(seen, seat, step, &wanted(seen, &seat.role), &CREATE)
 }
 
 /// Without a Ready main agent nothing is created or asked for; said once, not once for each slot.
-fn await_main(seen: &Observed, missing: &mut Vec<Finding>) -> Option<Finding> {
+fn await_main(seen: &Observed, missing: &mut Vec<Costed>) -> Option<Finding> {
     if main_agent::settled(seen).is_some() {
         return None;
     }
     let before = missing.len();
-    missing.retain(|finding| finding.rule != CREATE.id() && finding.rule != seat::ASK_SNAPSHOT.id());
+    let waits = [CREATE.id(), seat::ASK_SNAPSHOT.id()];
+    missing.retain(|costed| !waits.contains(&costed.finding.rule));
     if missing.len() == before {
         return None;
     }
-    let because = format!("{} sub-agents are missing, and the main agent is not settled", before - missing.len());
+    let missing = many(before - missing.len(), "sub-agent is missing", "sub-agents are missing");
+    let because = format!("{missing}, and the main agent is not settled");
     Some(Finding::of(&AWAIT_MAIN, because).wait("the main agent to be Ready and as wanted", None))
 }
 
 /// Of many missing sub-agents, the registry is asked for as many as are created side by side; for one, where creates
 /// were refused lately: the refusal of the first may be that of all.
-fn ask_in_turn(seen: &Observed, missing: &mut Vec<Finding>) {
+fn ask_in_turn(seen: &Observed, missing: &mut Vec<Costed>) {
     let any = Attempt { action: ActionKind::CreatePod, target: String::new(), dry_run: false };
     let mut left = if seen.memory.record(&any).is_some() { 1 } else { WIDTH_MAX };
-    missing.retain(|finding| {
-        let asks = finding.rule == seat::ASK_SNAPSHOT.id();
+    missing.retain(|costed| {
+        let asks = costed.finding.rule == seat::ASK_SNAPSHOT.id();
         let keeps = !asks || left > 0;
         left -= usize::from(asks && keeps);
         keeps
@@ -194,16 +212,21 @@ fn ask_in_turn(seen: &Observed, missing: &mut Vec<Finding>) {
 }
 
 /// Decision R20: the highest drifted slot, once the main agent and every other sub-agent is Ready and as wanted.
-fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
+fn replace_one(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Costed> {
     let next = sitting.iter().filter(|at| at.is_outdated(seen)).max_by_key(|at| slot_of(seen, at.pod))?;
     let complete = sitting.len() >= seen.set.spec.agent.replicas_clamped as usize;
     if main_agent::settled(seen).is_none() {
-        return Some(next.await_turn("the main agent has to be Ready and as wanted"));
+        return Some(next.await_turn("the main agent has to be Ready and as wanted").into());
     }
     if !sitting::others_are_ready(sitting) || !complete {
-        return Some(next.await_turn("the other sub-agents have to be Ready"));
+        return Some(next.await_turn("the other sub-agents have to be Ready").into());
     }
     Some(next.replace(seen))
+}
+
+/// Pinned to a node that the main agent has left; judged only once that one is where it stays.
+fn is_misplaced(seen: &Observed, at: &Sitting<'_>) -> bool {
+    main_agent::settled(seen).is_some() && rollout::is_misplaced(at.pod, &at.wanted)
 }
 
 /// True while a sub-agent is missing, failed, not Ready or not as wanted.
@@ -225,6 +248,7 @@ fn split(seen: &Observed, sitting: &[Sitting<'_>]) -> Option<Finding> {
     if away.is_empty() {
         return None;
     }
-    let message = format!("{} sub-agents are not on the main agent's node {main}: {}", away.len(), away.join(", "));
+    let who = many(away.len(), "sub-agent is", "sub-agents are");
+    let message = format!("{who} not on the main agent's node {main}: {}", away.join(", "));
     Some(Finding::of(&SPLIT, message.clone()).trouble("SplitAcrossNodes", message))
 }

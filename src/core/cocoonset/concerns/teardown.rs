@@ -11,6 +11,7 @@ use crate::core::decide::Gate;
 use crate::core::decision::{Finding, Report, Verdict};
 use crate::core::fact::Fact;
 use crate::core::memory::Record;
+use crate::core::oddity::many;
 use crate::core::outcome::Effect;
 use crate::core::pod::facts::PodFacts;
 use crate::rules;
@@ -134,7 +135,8 @@ fn orphans_stay(seen: &Observed) -> Option<Finding> {
     let due = seen.orphans().into_iter().filter(|(vm, _)| names.contains(vm));
     let pods: BTreeSet<String> = due.map(|(_, pod)| pod).collect();
     let listed: Vec<&str> = pods.iter().take(5).map(String::as_str).collect();
-    let message = format!("{} pods live on without an owner ({}): their tags are left", pods.len(), listed.join(", "));
+    let (who, whose) = (many(pods.len(), "pod lives", "pods live"), if pods.len() == 1 { "its" } else { "their" });
+    let message = format!("{who} on without an owner ({}): {whose} tags are left", listed.join(", "));
     (!pods.is_empty()).then(|| Finding::of(&ORPHAN, message.clone()).announce(false, "Orphaned", message))
 }
 
@@ -155,7 +157,7 @@ fn contested_stay(seen: &Observed) -> Vec<Finding> {
 }
 
 fn delete_pods(seen: &Observed, pods: &[&PodFacts]) -> Vec<Finding> {
-    let because = format!("it is being deleted, and {} pods are left", pods.len());
+    let because = format!("it is being deleted, and {} left", many(pods.len(), "pod is", "pods are"));
     let delete = |pod: &&PodFacts| {
         Finding::of(&DELETE_PODS, because.clone()).change(Change::DeletePod {
             pod: pod.name.to_string(),
@@ -168,7 +170,7 @@ fn delete_pods(seen: &Observed, pods: &[&PodFacts]) -> Vec<Finding> {
 
 /// Names of pods that somebody else deletes are written down while they can still be read.
 fn remember_late(seen: &Observed) -> Option<Finding> {
-    let remember = seen.remember(&seen.names_owed())?;
+    let remember = seen.remember_at_last()?;
     Some(Finding::of(&REMEMBER, "not every VM name is written down").change(remember))
 }
 
@@ -189,7 +191,7 @@ fn look_for_pods(seen: &Observed) -> Finding {
 
 /// Pods of ours that only the live read shows: their labels were edited, or the watch lags.
 fn hidden_pods(seen: &Observed, pods: &[&LivePod]) -> Vec<Finding> {
-    let because = format!("{} pods of ours are not in the watch", pods.len());
+    let because = format!("{} not in the watch", many(pods.len(), "pod of ours is", "pods of ours are"));
     let holding: Vec<_> = pods.iter().filter(|pod| !pod.deleting && !was_deleted(seen, pod)).collect();
     if holding.is_empty() {
         let finding = Finding::of(&AWAIT_PODS, "pods that the watch does not show are still terminating")
@@ -350,7 +352,7 @@ fn remaining(seen: &Observed, kept: &BTreeSet<String>) -> Option<Finding> {
         return None;
     }
     let names: Vec<&str> = kept.iter().take(5).map(String::as_str).collect();
-    let message = format!("{} tags cannot be collected yet: {}", kept.len(), names.join(", "));
+    let message = format!("{} cannot be collected yet: {}", many(kept.len(), "tag", "tags"), names.join(", "));
     Some(Finding::of(&TAGS_REMAIN, message.clone()).trouble("TagsRemaining", message))
 }
 

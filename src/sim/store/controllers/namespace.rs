@@ -6,6 +6,7 @@ use super::super::events;
 use super::super::log::Entry;
 use super::super::objects::{Key, finalizers, is_deleting, stamp, text};
 use super::{Store, Work};
+use crate::core::meta;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -14,6 +15,10 @@ use std::collections::BTreeMap;
 const SETTLE: i64 = 5;
 /// How long it expects finalizers to take.
 const FINALIZERS: i64 = 15;
+/// Where something is left that should be gone, the controller looks again after this long, then after twice as long …
+const UNEXPECTED: SignedDuration = SignedDuration::from_millis(5);
+/// … up to this.
+const UNEXPECTED_MOST: SignedDuration = SignedDuration::from_secs(60);
 
 /// What a look at a namespace has found still there.
 #[derive(Default)]
@@ -24,6 +29,8 @@ struct Remains {
     finalizers: BTreeMap<String, usize>,
     /// Seconds that the rest is expected to take.
     estimate: i64,
+    /// What should be gone by now and is not.
+    unexpected: Vec<String>,
 }
 
 impl Store {
@@ -50,6 +57,7 @@ impl Store {
             self.empty(name, "pods", &mut pods);
             pods_left = !pods.objects.is_empty();
             remains.estimate = pods.estimate;
+            remains.unexpected = pods.unexpected;
         }
         if !pods_left {
             for resource in self.deletion_order(ordered) {
@@ -57,15 +65,27 @@ impl Store {
             }
         }
         let done = !pods_left && remains.objects.is_empty();
-        let again = remains.estimate / 2 + 1;
+        let again = self.looks_again(name, &remains);
         // A look that ends at the pods reports nothing as remaining.
-        let shown = if pods_left { Remains::default() } else { remains };
+        let shown = if pods_left { Remains { unexpected: remains.unexpected, ..Remains::default() } } else { remains };
         self.report(name, &shown);
         if done {
+            self.unexpected.remove(name);
             self.finalize_namespace(name);
         } else {
-            self.schedule(Work::Namespace(name.to_owned()), SignedDuration::from_secs(again));
+            self.schedule(Work::Namespace(name.to_owned()), again);
         }
+    }
+
+    /// After how long it looks again.
+    fn looks_again(&mut self, name: &str, remains: &Remains) -> SignedDuration {
+        if remains.unexpected.is_empty() {
+            return SignedDuration::from_secs(remains.estimate / 2 + 1);
+        }
+        let times = self.unexpected.entry(name.to_owned()).or_insert(0);
+        let pause = UNEXPECTED.saturating_mul(1_i32.checked_shl(*times).filter(|_| *times < 20).unwrap_or(1 << 20));
+        *times = times.saturating_add(1);
+        pause.min(UNEXPECTED_MOST)
     }
 
     /// The namespaced resources in the order in which they are emptied. The real order is random where it is not
@@ -111,8 +131,17 @@ impl Store {
         for finalizer in left.iter().flat_map(|object| finalizers(object)) {
             *held.entry(finalizer).or_insert(0) += 1;
         }
-        if estimate == 0 {
+        // What a namespace holds has the time that it asks for, counted from the namespace's deletion.
+        let deleted = self.get("namespaces", "", namespace).and_then(|object| meta::time(object, "deletionTimestamp"));
+        if deleted.is_some_and(|at| self.now.duration_since(at).as_secs() >= estimate) {
+            estimate = 0;
+        }
+        if estimate == 0 && !held.is_empty() {
             estimate = FINALIZERS;
+        }
+        if estimate == 0 {
+            let what = format!("{}/{}, Resource={}", kind.group, kind.version, kind.plural);
+            remains.unexpected.push(format!("unexpected items still remain in namespace: {namespace} for gvr: {what}"));
         }
         remains.estimate = remains.estimate.max(estimate);
         let shown = if kind.group.is_empty() { format!("{}.", kind.plural) } else { kind.qualified() };
@@ -144,16 +173,19 @@ impl Store {
             ("True", "SomeFinalizersRemain", format!("Some content in the namespace has finalizers remaining: {what}"))
         };
         let fine = |reason: &'static str, message: &str| ("False", reason, message.to_owned());
+        let failure = if remains.unexpected.is_empty() {
+            fine("ContentDeleted", "All content successfully deleted, may be waiting on finalization")
+        } else {
+            let (count, what) = (remains.unexpected.len(), remains.unexpected.join(", "));
+            ("True", "ContentDeletionFailed", format!("Failed to delete all resource types, {count} remaining: {what}"))
+        };
         let wanted = [
             ("NamespaceDeletionDiscoveryFailure", fine("ResourcesDiscovered", "All resources successfully discovered")),
             (
                 "NamespaceDeletionGroupVersionParsingFailure",
                 fine("ParsedGroupVersions", "All legacy kube types successfully parsed"),
             ),
-            (
-                "NamespaceDeletionContentFailure",
-                fine("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
-            ),
+            ("NamespaceDeletionContentFailure", failure),
             ("NamespaceContentRemaining", content),
             ("NamespaceFinalizersRemaining", held),
         ];

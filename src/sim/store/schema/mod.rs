@@ -40,6 +40,11 @@ impl Schema {
         Self { rules: kube_cel::compile_schema(&raw), has_rules, patterns, raw }
     }
 
+    /// As it was given.
+    pub fn raw(&self) -> &Value {
+        &self.raw
+    }
+
     /// The compiled CEL rules; none if the schema has none.
     pub fn rules(&self) -> Option<&CompiledSchema> {
         self.has_rules.then_some(&self.rules)
