@@ -25,17 +25,19 @@ pub fn prepare(plane: &ControlPlane, handle: &Handle) -> Result<Ground, Fault> {
     Ok(Ground { handle: handle.clone(), admin: client(handle, &plane.admin())?, operator: client(handle, &operator)? })
 }
 
-fn client(handle: &Handle, kubeconfig: &Path) -> Result<kube::Client, Fault> {
+/// A client with these credentials.
+pub fn client(handle: &Handle, kubeconfig: &Path) -> Result<kube::Client, Fault> {
     let _within = handle.enter();
     let read = Kubeconfig::read_from(kubeconfig)?;
     let config = handle.block_on(kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()))?;
     Ok(cocoon_operator::shell::client::connect(config)?)
 }
 
-fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> Result<(), Fault> {
+/// Runs kubectl as the administrator; what it says.
+pub fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> Result<String, Fault> {
     let output = Command::new(plane.kubectl()).arg("--kubeconfig").arg(plane.admin()).args(arguments).output()?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     Err(format!("kubectl {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr)).into())
 }

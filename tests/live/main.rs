@@ -2,11 +2,19 @@
 //! after the last.
 
 mod apart;
+mod audit;
+mod bump;
 mod conform;
 mod conformance;
 mod ground;
+mod incident;
+mod operator;
+mod outage;
+mod place;
 mod plane;
+mod rights;
 mod stories;
+mod takeover;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use plane::certs::Fault;
@@ -52,16 +60,25 @@ fn main() -> ExitCode {
     };
     // Stories mostly wait.
     arguments.test_threads = arguments.test_threads.or(Some(SIDE_BY_SIDE));
-    let mut all = trials(&plane);
+    let places = place::Places::new(&folder, runtime.handle());
+    // Those that have a place to themselves, one after the other, come first: the others fill the time.
+    let mut all = incident::trials(&places);
+    all.extend(rights::trials(&places));
+    all.extend(takeover::trials(&places));
+    all.extend(outage::trials(&places));
+    all.extend(trials(&plane));
     all.extend(stories::trials(&ground));
+    let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
     let conclusion = libtest_mimic::run(&arguments, all);
-    if !conclusion.has_failed()
-        && let Ok(mut plane) = plane.lock()
-    {
+    // What the whole suite shows.
+    let last = libtest_mimic::run(&arguments, rights::last(&plane, &places, whole));
+    let well = !conclusion.has_failed() && !last.has_failed();
+    if well && let Ok(mut plane) = plane.lock() {
         plane.forget();
     }
     drop(plane);
-    if conclusion.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    places.end(well);
+    if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Without a control plane nothing is claimed; where it is required, that is a failure.

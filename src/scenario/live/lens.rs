@@ -24,6 +24,11 @@ impl Lens {
         Self { mark: format!("zz{number:03}-"), only: only.map(str::to_owned) }
     }
 
+    /// For somebody who is no story: everything as it is.
+    pub const fn whole() -> Self {
+        Self { mark: String::new(), only: None }
+    }
+
     /// The name as it is there. The control plane's own namespaces are nobody's.
     pub fn real(&self, name: &str) -> String {
         if name.starts_with("kube-") {
@@ -39,6 +44,9 @@ impl Lens {
     /// What comes back, as the story has it.
     pub fn back(&self, bytes: &[u8]) -> Vec<u8> {
         let mark = self.mark.as_bytes();
+        if mark.is_empty() {
+            return bytes.to_vec();
+        }
         let mut out = Vec::with_capacity(bytes.len());
         let mut rest = bytes;
         while let Some(at) = rest.windows(mark.len()).position(|window| window == mark) {
@@ -51,7 +59,7 @@ impl Lens {
 
     /// True where an answer holds objects of other stories too: those have no mark.
     pub fn mixes(&self, request: &Request) -> bool {
-        self.only.is_none() && is_over_all(&request.path)
+        self.only.is_none() && !self.mark.is_empty() && is_over_all(&request.path)
     }
     /// Whether this object, as it is there, is of this story.
     pub fn is_ours(&self, object: &Value) -> bool {
@@ -62,6 +70,9 @@ impl Lens {
     /// The request as it goes there.
     pub fn there(&self, request: &Request) -> Request {
         let mut real = request.clone();
+        if self.mark.is_empty() {
+            return real;
+        }
         let parts: Vec<&str> = request.path.split('/').filter(|part| !part.is_empty()).collect();
         let whole = matches!(request.method, Method::Get);
         real.path = match parts.as_slice() {
@@ -208,6 +219,15 @@ mod tests {
         for place in ["/metadata/namespace", "/regarding/namespace", "/related/namespace"] {
             assert_eq!(there.body.pointer(place), Some(&json!("zz007-default")), "{place}");
         }
+    }
+
+    #[test]
+    fn who_is_no_story_sees_everything_as_it_is() {
+        let lens = Lens::whole();
+        let request = Request::new(Method::Get, "/api/v1/nodes").with_body("", json!({"kind": "Node", "metadata": {}}));
+        assert_eq!(lens.there(&request), request);
+        assert_eq!(lens.back(b"zz007-default"), b"zz007-default");
+        assert!(!lens.mixes(&Request::new(Method::Get, "/api/v1/pods")));
     }
 
     #[test]

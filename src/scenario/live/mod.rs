@@ -1,10 +1,11 @@
 //! The third stage: the shell as it runs in a cluster, against a real control plane, with the nodes and the registry of
 //! `sim` as its nodes and its registry. Time is real, and so are the control plane's controllers and its scheduler.
 
+pub mod house;
 pub mod lens;
 mod line;
 mod mirror;
-mod realm;
+pub mod realm;
 
 use super::given::Given;
 use super::happenings::Happening;

@@ -50,6 +50,8 @@ struct Plane {
     lens: Arc<Lens>,
     mirror: Mirror,
     shared: Arc<Shared>,
+    /// What each node said last of how it is.
+    said: BTreeMap<String, Request>,
 }
 
 /// The registry, shared with the operators.
@@ -128,7 +130,9 @@ impl Server for Plane {
             "lastHeartbeatTime": now, "lastTransitionTime": now,
         }]}});
         let path = format!("/api/v1/nodes/{node}/status");
-        self.send(&Request::new(Method::Patch, path).with_body(STRATEGIC_MERGE_PATCH, says));
+        let says = Request::new(Method::Patch, path).with_body(STRATEGIC_MERGE_PATCH, says);
+        self.send(&says);
+        self.said.insert(node.to_owned(), says);
     }
     fn node_is_missed(&mut self, _node: &str, _now: Timestamp) -> bool {
         false
@@ -143,7 +147,7 @@ impl Cluster {
         let mirror = Mirror::start(handle, &api);
         let (lens, handle) = (Arc::clone(lens), handle.clone());
         Self {
-            server: Plane { handle, api, lens, mirror, shared: Arc::clone(shared) },
+            server: Plane { handle, api, lens, mirror, shared: Arc::clone(shared), said: BTreeMap::new() },
             nodes: Nodes::new(Timestamp::now()),
             shared: Arc::clone(shared),
             told: Vec::new(),
@@ -186,7 +190,8 @@ impl Cluster {
         self.beat();
     }
 
-    /// Every node that is not silent renews its lease.
+    /// Every node that is not silent renews its lease, and says again how it is where the control plane has missed it
+    /// all the same: after an outage that one looks at its clock before it hears of leases.
     fn beat(&mut self) {
         let names: Vec<String> = self.nodes.names().map(str::to_owned).collect();
         for name in names {
@@ -195,6 +200,10 @@ impl Cluster {
                 continue;
             }
             self.leases.insert(name.clone(), Instant::now() + HEARTBEAT);
+            let missed = self.server.mirror.get("nodes", "", &name).is_some_and(is_missed);
+            if let Some(says) = self.server.said.get(&name).filter(|_| missed).cloned() {
+                self.server.send(&says);
+            }
             let (lens, api) = (Arc::clone(&self.server.lens), Arc::clone(&self.server.api));
             self.server.handle.spawn(async move { renew(&api, &lens.real(&name)).await });
         }
@@ -249,6 +258,12 @@ impl Cluster {
             }
         });
     }
+}
+
+/// The control plane says that it does not know how this node is.
+fn is_missed(node: &Value) -> bool {
+    let conditions = node.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "Unknown")
 }
 
 /// Renews the lease of a node, or takes it.

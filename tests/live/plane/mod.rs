@@ -38,6 +38,11 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Starts one in this folder, which is emptied first, and waits until it serves and its controllers run.
     pub fn start(bin: &Path, folder: &Path) -> Result<Self, Fault> {
+        Self::start_with(bin, folder, &[])
+    }
+
+    /// The same, with more arguments of the API server.
+    pub fn start_with(bin: &Path, folder: &Path, more: &[&str]) -> Result<Self, Fault> {
         if folder.exists() {
             std::fs::remove_dir_all(folder)?;
         }
@@ -50,7 +55,9 @@ impl ControlPlane {
         let ports = held.iter().map(|one| Ok(one.local_addr()?.port())).collect::<std::io::Result<Vec<u16>>>()?;
         drop(held);
         let server = format!("https://127.0.0.1:{}", ports[2]);
-        let programs = programs(folder, &ports);
+        let mut programs = programs(folder, &ports);
+        let server_of = programs.iter_mut().filter(|program| program.name == "kube-apiserver");
+        server_of.for_each(|program| program.arguments.extend(more.iter().map(|&one| one.to_owned())));
         let mut plane =
             Self { bin: bin.to_owned(), folder: folder.to_owned(), server, authority, programs, keep: true };
         for (user, group) in [
