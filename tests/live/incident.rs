@@ -13,18 +13,21 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+/// What a trial does to the place.
+type Test = fn(&mut Place) -> Result<(), Failed>;
+
 /// What VMs take to boot here.
 const SHORT: Duration = Duration::from_millis(300);
 
 /// The tests of this file.
 pub fn trials(places: &Places) -> Vec<Trial> {
-    let tests: [(&str, fn(&mut Place) -> Result<(), Failed>); 4] = [
+    let tests: [(&str, Test); 4] = [
         ("incident::a_namespace_that_goes_is_no_error", namespace_goes),
         ("incident::a_second_writer_is_no_error", second_writer),
         ("incident::a_quota_is_raised", quota),
         ("incident::rights_are_missing_for_a_while", rights_missing),
     ];
-    let trial = |(name, test): (&str, fn(&mut Place) -> Result<(), Failed>)| {
+    let trial = |(name, test): (&str, Test)| {
         let places = places.clone();
         Trial::test(name, move || places.with(test))
     };
