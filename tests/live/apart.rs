@@ -10,7 +10,6 @@ pub const LONGEST: u64 = 190;
 /// made to pass sooner on a real control plane.
 pub const TOO_LONG: &[&str] = &[
     "crash/dead-letter-deleted-while-nobody-watched",
-    "crash/vanishes-between-restarts-for-ever",
     "creation/every-field",
     "creation/main-then-subs-then-toolbox",
     "deletion/agent-down-then-back",

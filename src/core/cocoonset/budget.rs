@@ -57,13 +57,14 @@ impl Lost {
             let had_none = gone.node.is_none() && !gone.had_vm && !gone.given_up;
             return (!had_none).then(|| Self { uid: gone.uid.clone(), vm: listed.to_owned(), given_up: gone.given_up });
         }
-        // An edit replaces pods, and grants a fresh budget: which of them an earlier process deleted, nobody knows.
+        // Of a pod that nobody saw go nobody knows whether an earlier process replaced it for an edit: it costs nothing,
+        // but that what was given up stays so.
         let edited = seen.set.status.observed_generation != seen.set.generation;
         if seen.pods.contains_key(&seat.pod) || seen.memory.deleted.contains_key(&seat.pod) || edited {
             return None;
         }
         let given_up = rebuild(seen, &seat.role).is_some_and(|rebuild| rebuild.given_up);
-        (given_up || !listed.is_empty()).then(|| Self { uid: String::new(), vm: listed.to_owned(), given_up })
+        given_up.then(|| Self { uid: String::new(), vm: listed.to_owned(), given_up })
     }
     fn is_paid(&self, rebuild: &Rebuild) -> bool {
         if self.uid.is_empty() { rebuild.vm == self.vm } else { rebuild.uid == self.uid }
