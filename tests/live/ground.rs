@@ -22,7 +22,16 @@ pub fn prepare(plane: &ControlPlane, handle: &Handle) -> Result<Ground, Fault> {
     }
     kubectl(plane, &["wait", "--for=condition=Established", "--timeout=30s", "--all", "crd"])?;
     let operator = plane.kubeconfig(OPERATOR, Some("system:serviceaccounts"))?;
-    Ok(Ground { handle: handle.clone(), admin: client(handle, &plane.admin())?, operator: client(handle, &operator)? })
+    let right = |kind: &str| -> Result<serde_json::Value, Fault> {
+        let right = kubectl(plane, &["-n", "cocoon-system", "get", kind, "cocoon-operator", "-o", "json"])?;
+        Ok(serde_json::from_str(&right)?)
+    };
+    Ok(Ground {
+        handle: handle.clone(),
+        admin: client(handle, &plane.admin())?,
+        operator: client(handle, &operator)?,
+        rights: [right("role")?, right("rolebinding")?].into(),
+    })
 }
 
 /// A client with these credentials.

@@ -148,8 +148,10 @@ impl Line {
         if is_watch(&request) {
             return self.pass_on(&request).await;
         }
-        let _counted = UnderWay::new(&self.shared);
         let about = lock(&self.shared.rules).about(&request);
+        // A leader renews for ever: that is quiet, too.
+        let quiet = about.as_ref().is_some_and(|about| about.kind == "leases");
+        let _counted = (!quiet).then(|| UnderWay::new(&self.shared));
         match about.and_then(|about| lock(&self.shared.faults).meet(OPERATOR, &about)) {
             None => self.judged(&request).await,
             Some(What::Answer(reply)) => Ok(sent(give(reply).await?)),

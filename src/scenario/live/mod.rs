@@ -6,6 +6,7 @@ pub mod lens;
 mod line;
 mod mirror;
 pub mod realm;
+mod rights;
 
 use super::given::Given;
 use super::happenings::Happening;
@@ -41,6 +42,8 @@ const STILL: Duration = Duration::from_millis(1_500);
 /// The same while a namespace goes: its controller looks again by itself, and says nothing before. Where pods outlast
 /// their grace period it does so after pauses that double up to a minute.
 const STILL_DYING: Duration = Duration::from_secs(65);
+/// The second operator of an election starts this much later than the first, or once that one leads.
+const HEAD_START: Duration = Duration::from_secs(1);
 /// A story is given so much longer than in memory before it goes on without having settled.
 const LONGER: Duration = Duration::from_secs(40);
 
@@ -53,6 +56,8 @@ pub struct Ground {
     pub admin: kube::Client,
     /// The client of the operator.
     pub operator: kube::Client,
+    /// Roles and bindings that are the operator's in its own namespace.
+    pub rights: Arc<[serde_json::Value]>,
 }
 
 /// One story's part of it.
@@ -91,6 +96,7 @@ impl Live {
         let lens = Arc::new(Lens::new(number, only));
         let shared = Arc::new(Shared::new(realm::rules(), origin));
         let cluster = Cluster::new(&ground.handle, &ground.admin, &lens, &shared);
+        let seen = Arc::clone(&lens);
         let line: Arc<dyn Beyond> = Arc::new(Line {
             lens,
             operator: ground.operator.clone(),
@@ -117,6 +123,9 @@ impl Live {
             servers: Mutex::default(),
         };
         setting::set_up(&mut live.cluster, &script.given)?;
+        if live.elects {
+            rights::give(&mut live.cluster, &seen, &ground.rights)?;
+        }
         live.cluster.take_told();
         Ok(live)
     }
@@ -233,6 +242,11 @@ impl Stage for Live {
             }
             OperatorEvent::CutOff(on) => self.first.iter().for_each(|operator| operator.cut_off(on)),
             OperatorEvent::Second(true) => {
+                // Who comes second finds the lease taken, where it can be.
+                let until = self.now().saturating_add(HEAD_START);
+                while self.first.as_ref().is_some_and(|first| !first.shell.leader.leads()) && self.now() < until {
+                    self.moment(Duration::from_millis(20));
+                }
                 let operator = self.start("second");
                 self.second = Some(operator);
             }

@@ -167,10 +167,10 @@ impl Process {
         let due = self.shell.state.next_due().filter(|_| self.shell.leader.leads());
         due.map(|due| due.saturating_add(self.started))
     }
-    /// True while a pass is under way or could begin.
+    /// True while a pass is under way or could begin: who does not lead only gathers what it would do.
     #[cfg(feature = "live")]
     pub fn is_busy(&self) -> bool {
-        self.recorder.is_running() || self.shell.state.stats().depth > 0
+        self.recorder.is_running() || (self.shell.leader.leads() && self.shell.state.stats().depth > 0)
     }
 }
 
