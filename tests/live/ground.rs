@@ -30,6 +30,7 @@ pub fn prepare(plane: &ControlPlane, handle: &Handle) -> Result<Ground, Fault> {
         handle: handle.clone(),
         admin: client(handle, &plane.admin())?,
         operator: client(handle, &operator)?,
+        outage: std::sync::Arc::default(),
         rights: [right("role")?, right("rolebinding")?].into(),
     })
 }

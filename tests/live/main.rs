@@ -24,7 +24,7 @@ use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
 
 /// So many tests run at once.
-const SIDE_BY_SIDE: usize = 40;
+const SIDE_BY_SIDE: usize = 64;
 
 /// What every live test gets.
 pub type Plane = Arc<Mutex<ControlPlane>>;
@@ -67,7 +67,9 @@ fn main() -> ExitCode {
     all.extend(takeover::trials(&places));
     all.extend(outage::trials(&places));
     all.extend(trials(&plane));
-    all.extend(stories::trials(&ground));
+    let told = stories::Progress::default();
+    all.push(outage::amid_stories(&plane, &ground, &told));
+    all.extend(stories::trials(&ground, &told));
     let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
     let conclusion = libtest_mimic::run(&arguments, all);
     // What the whole suite shows.

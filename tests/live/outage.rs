@@ -1,11 +1,15 @@
 //! The API server is killed in the middle of work, and comes back with a cold watch cache: nothing is lost, nothing is
 //! done twice, and nothing of it is an error of the operator.
 
+use crate::Plane;
 use crate::incident::{check, no_error};
 use crate::place::{Place, Places, name, pods};
+use crate::stories::Progress;
+use cocoon_operator::scenario::live::Ground;
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const SETS: usize = 30;
@@ -15,6 +19,33 @@ const AWAY: Duration = Duration::from_secs(20);
 pub fn trials(places: &Places) -> Vec<Trial> {
     let places = places.clone();
     vec![Trial::test("outage::the_api_server_is_killed", move || places.with(outage))]
+}
+
+/// So many stories are over when the API server is killed.
+const MIDDLE: usize = 100;
+/// With fewer, or with none, it is not the whole suite that is run.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// The API server of the stories is killed in the middle of them. They go on and end as they would have: see
+/// `stories::in_the_end`.
+pub fn amid_stories(plane: &Plane, ground: &Ground, told: &Progress) -> Trial {
+    let (plane, ground, told) = (Arc::clone(plane), ground.clone(), told.clone());
+    Trial::test("outage::the_api_server_of_the_stories_is_killed", move || {
+        let begun = Instant::now();
+        while told.told() < MIDDLE && begun.elapsed() < LONGEST_WAIT {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        let mut plane = plane.lock().map_err(|_| Failed::from("another test panicked"))?;
+        println!("outage: {} stories are over and {} are under way", told.told(), told.under_way());
+        ground.outage.begin();
+        plane.kill("kube-apiserver");
+        std::thread::sleep(AWAY);
+        let back = Instant::now();
+        let ready = plane.run("kube-apiserver").and_then(|()| plane.wait_ready());
+        ground.outage.end();
+        println!("outage: it is ready {:?} after its start", back.elapsed());
+        Ok(ready?)
+    })
 }
 
 fn outage(place: &mut Place) -> Result<(), Failed> {

@@ -8,23 +8,69 @@ use cocoon_operator::scenario::runner::{self, Played};
 use cocoon_operator::scenario::script::Script;
 use cocoon_operator::scenario::setting;
 use cocoon_operator::scenario::steps::Step;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use libtest_mimic::{Failed, Trial};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::time::Instant;
+
+/// How claims begin that are about what happened on the way.
+const ON_THE_WAY: [&str; 6] = ["calls of", "writes", "rule", "event", "it is", "refused creates"];
+
+/// How many stories have been told, and how many are being told.
+#[derive(Clone, Default)]
+pub struct Progress(Arc<(AtomicUsize, AtomicUsize)>);
+
+/// One that is being told.
+struct Telling(Progress);
+
+impl Progress {
+    fn begin(&self) -> Telling {
+        self.0.1.fetch_add(1, Ordering::Relaxed);
+        Telling(self.clone())
+    }
+    /// Those that are over.
+    pub fn told(&self) -> usize {
+        self.0.0.load(Ordering::Relaxed)
+    }
+    /// Those that are not.
+    pub fn under_way(&self) -> usize {
+        self.0.1.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        self.0.0.0.fetch_add(1, Ordering::Relaxed);
+        self.0.0.1.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// The stories that are played, each a test, and one about those that are not.
-pub fn trials(ground: &Ground) -> Vec<Trial> {
+pub fn trials(ground: &Ground, told: &Progress) -> Vec<Trial> {
     let all = stories();
     let names: BTreeSet<String> = all.iter().map(|(name, _)| name.clone()).collect();
     let mut trials = vec![Trial::test("stories::those_apart_are_rightly_so", move || rightly_apart(&names))];
-    for (number, (name, file)) in all.into_iter().enumerate() {
-        let ground = ground.clone();
+    // Those that take longest begin first, and the others fill the time.
+    let mut all: Vec<_> = all.into_iter().enumerate().collect();
+    all.sort_by_cached_key(|(number, (_, file))| (Reverse(ends(file)), *number));
+    for (number, (name, file)) in all {
+        let (ground, told) = (ground.clone(), told.clone());
         let apart = apart::excluded(&name).is_some();
-        let test = Trial::test(format!("stories::{name}"), move || play(&ground, number, &name, &file));
+        let test = Trial::test(format!("stories::{name}"), move || play(&ground, &told, number, &name, &file));
         trials.push(test.with_ignored_flag(apart));
     }
     trials
+}
+
+/// When the last thing happens that the transcript of a story tells: to play them all beforehand would take too long.
+fn ends(file: &Path) -> SignedDuration {
+    let transcript = std::fs::read_to_string(file.with_extension("snap")).unwrap_or_default();
+    let times = transcript.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok());
+    times.max().unwrap_or_default()
 }
 
 /// Every story by its name.
@@ -52,21 +98,37 @@ fn rightly_apart(names: &BTreeSet<String>) -> Result<(), Failed> {
     Ok(())
 }
 
-fn play(ground: &Ground, number: usize, name: &str, file: &Path) -> Result<(), Failed> {
+fn play(ground: &Ground, told_of: &Progress, number: usize, name: &str, file: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(file)?;
     let script = Script::parse(name, &text)?;
     let told = runner::play(&script)?;
     let script = Script::parse(name, &setting::at(&text, Timestamp::now())?)?;
+    let _counted = told_of.begin();
+    let begun = Instant::now();
     let mut live = Live::new(ground, &script, number, told.took)?;
     let played = runner::play_on(&script, &mut live)?;
     let mut wrong = played.failures.clone();
-    if apart::claims_only(name).is_none() {
+    if ground.outage.felt_since(begun) {
+        wrong = in_the_end(&told, &played);
+    } else if apart::claims_only(name).is_none() {
         wrong.extend(difference(&script, &told, &played));
     }
     if wrong.is_empty() {
         return Ok(());
     }
     Err(format!("in memory\n{}\n\nlive\n{}\n\n{}\n", told.transcript, played.transcript, wrong.join("\n")).into())
+}
+
+/// The same of a story in the middle of which the control plane was away: nothing is lost, and it ends as it would have.
+/// What happened on the way to it is another story.
+fn in_the_end(told: &Played, played: &Played) -> Vec<String> {
+    let on_the_way = |failure: &String| ON_THE_WAY.iter().any(|claim| failure.starts_with(&format!("`{claim}")));
+    let mut wrong: Vec<String> = played.failures.iter().filter(|failure| !on_the_way(failure)).cloned().collect();
+    let lines = |one: &Played| one.pictures.last().map(|picture| picture.lines.clone()).unwrap_or_default();
+    let (there, here) = (lines(told), lines(played));
+    wrong.extend(there.difference(&here).map(|line| format!("in the end only in memory: {line}")));
+    wrong.extend(here.difference(&there).map(|line| format!("in the end only live: {line}")));
+    wrong
 }
 
 /// What the two stages do not agree on: what the operator did up to each `settle`, and how everything stands then.

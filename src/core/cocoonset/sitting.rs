@@ -20,6 +20,9 @@ rules! {
     RECREATE_NEEDED = "sitting/recreate-needed";
 }
 
+/// Reason of Degraded while the scheduler finds no node.
+pub const UNSCHEDULABLE_REASON: &str = "Unschedulable";
+
 /// A seat with its pod, and how the pod differs from what is wanted there.
 pub struct Sitting<'a> {
     /// The seat.
@@ -85,7 +88,7 @@ pub fn troubles(seen: &Observed, pod: &PodFacts, wanted: &PodTemplate) -> Vec<Fi
     if let Some(words) = pod.unschedulable.as_ref().filter(|_| pod.node.is_none()) {
         let words = crate::core::oddity::excerpt(words, 300);
         let message = format!("pod {} is unschedulable: {words}", pod.name);
-        findings.push(Finding::of(&UNSCHEDULABLE, message.clone()).trouble("Unschedulable", message));
+        findings.push(Finding::of(&UNSCHEDULABLE, message.clone()).trouble(UNSCHEDULABLE_REASON, message));
     }
     let fields = written_back(wanted, pod);
     if !fields.is_empty() {

@@ -5,6 +5,7 @@ use super::concerns::{paused, toolboxes};
 use super::leaving;
 use super::observed::Observed;
 use super::seat::{Seat, lost_node};
+use super::sitting;
 use super::standing::Standing;
 use crate::core::action::Change;
 use crate::core::api::condition::{self, Condition};
@@ -23,12 +24,15 @@ rules! {
     /// Write the status when it reads differently, on the version decided on. A stale decision cannot overwrite a newer
     /// status, and a settled set is not written to at all.  (CS-P, D-21, D-22, D-64, D-74, R10)
     PUBLISH = "status/publish";
-    /// Write the status at most once a second while things change.  (D-57)
+    /// Write the status at most once a second while things change, and once a minute where only words of the scheduler do.
+    /// Without it a pod that fits on no node of a busy cluster costs a write a second, for ever.  (D-57)
     PACE = "status/pace";
 }
 
 /// Between two writes.
 const PACE_OF_WRITES: Duration = Duration::from_secs(1);
+/// Between two writes that differ in words of others alone.
+const PACE_OF_QUOTES: Duration = Duration::from_secs(60);
 
 /// The write that is due, if one is.
 pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) -> Option<Finding> {
@@ -43,8 +47,13 @@ pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) 
     if reads_alike(&value, &seen.set.raw_status) {
         return None;
     }
-    if let Some(left) = paced(seen) {
-        return Some(Finding::of(&PACE, "it was written less than a second ago").wait("a second to pass", Some(left)));
+    let pace = if only_quotes_differ(seen, &wanted, troubles) { PACE_OF_QUOTES } else { PACE_OF_WRITES };
+    if let Some(left) = paced(seen, pace) {
+        let (since, what) = match pace {
+            PACE_OF_WRITES => ("less than a second ago", "a second to pass"),
+            _ => ("less than a minute ago, and reads the same but for words of the scheduler", "a minute to pass"),
+        };
+        return Some(Finding::of(&PACE, format!("it was written {since}")).wait(what, Some(left)));
     }
     let because = told(&seen.set.status, &wanted);
     let mut finding = Finding::of(&PUBLISH, because).change(Change::PatchStatus {
@@ -59,9 +68,21 @@ pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) 
     Some(finding)
 }
 
-fn paced(seen: &Observed) -> Option<Duration> {
-    let due = seen.memory.last_status?.saturating_add(PACE_OF_WRITES);
+fn paced(seen: &Observed, pace: Duration) -> Option<Duration> {
+    let due = seen.memory.last_status?.saturating_add(pace);
     due.checked_sub(seen.mono).filter(|left| !left.is_zero())
+}
+
+/// True where nothing is new but how the scheduler puts it. It counts nodes, all of them and those that do not fit for
+/// each of its reasons, and so has other words whenever a node comes, goes or is not ready for a moment.
+fn only_quotes_differ(seen: &Observed, wanted: &SetStatus, troubles: &[Trouble]) -> bool {
+    let wordless = |status: &SetStatus| {
+        let mut status = status.clone();
+        status.conditions.iter_mut().for_each(|condition| condition.message.clear());
+        status
+    };
+    troubles.iter().any(|trouble| trouble.reason == sitting::UNSCHEDULABLE_REASON)
+        && wordless(wanted) == wordless(&seen.set.status)
 }
 
 /// Phase, entries, counts and observedGeneration stay; conditions move.

@@ -38,7 +38,7 @@ pub struct House {
 impl House {
     /// Opens it for the control plane of this administrator, with no node yet.
     pub fn open(handle: &Handle, admin: &kube::Client) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::new(realm::rules(), Instant::now()));
+        let shared = Arc::new(Shared::new(realm::rules(), Instant::now(), Arc::default()));
         let listener = handle.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
         let (registry, tags) = (listener.local_addr()?, Arc::clone(&shared));
         let server = handle.spawn(async move {

@@ -2,6 +2,7 @@
 //! story has for them. The server itself is never changed.
 
 use super::lens::Lens;
+use super::outage::Outage;
 use crate::core::wire::{self, Reply, Verb};
 use crate::scenario::process::wire::{Answering, Beyond, BoxError, Sent};
 use crate::shell::client;
@@ -31,6 +32,8 @@ pub struct Shared {
     pub rules: Mutex<Store>,
     /// The snapshot registry.
     pub registry: Mutex<Registry>,
+    /// When the control plane was away.
+    pub outage: Arc<Outage>,
     origin: Instant,
     /// When something happened last, in milliseconds since the origin.
     last: AtomicU64,
@@ -44,11 +47,12 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     /// Nothing in force.
-    pub fn new(rules: Store, origin: Instant) -> Self {
+    pub fn new(rules: Store, origin: Instant, outage: Arc<Outage>) -> Self {
         Self {
             faults: Mutex::default(),
             rules: Mutex::new(rules),
             registry: Mutex::default(),
+            outage,
             origin,
             last: AtomicU64::new(0),
             under_way: AtomicUsize::new(0),

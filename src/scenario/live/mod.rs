@@ -5,6 +5,7 @@ pub mod house;
 pub mod lens;
 mod line;
 mod mirror;
+pub mod outage;
 pub mod realm;
 mod rights;
 
@@ -27,6 +28,7 @@ use crate::sim::http::{accept, manifests};
 use jiff::Timestamp;
 use lens::Lens;
 use line::{Line, Shared, lock};
+use outage::Outage;
 use realm::Cluster;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -58,6 +60,8 @@ pub struct Ground {
     pub operator: kube::Client,
     /// Roles and bindings that are the operator's in its own namespace.
     pub rights: Arc<[serde_json::Value]>,
+    /// When the control plane was away.
+    pub outage: Arc<Outage>,
 }
 
 /// One story's part of it.
@@ -94,7 +98,7 @@ impl Live {
         let namespaces = namespaces(script);
         let only = Some(script.given.namespace.as_str()).filter(|_| namespaces.len() == 1);
         let lens = Arc::new(Lens::new(number, only));
-        let shared = Arc::new(Shared::new(realm::rules(), origin));
+        let shared = Arc::new(Shared::new(realm::rules(), origin, Arc::clone(&ground.outage)));
         let cluster = Cluster::new(&ground.handle, &ground.admin, &lens, &shared);
         let seen = Arc::clone(&lens);
         let line: Arc<dyn Beyond> = Arc::new(Line {
@@ -178,6 +182,9 @@ impl Live {
             self.first = None;
             self.starts_at = Some(self.now().saturating_add(self.down_for));
         }
+        if self.ground.outage.is_felt() {
+            self.start_again();
+        }
         let now = self.now();
         if self.starts_at.is_some_and(|at| at <= now) {
             self.starts_at = None;
@@ -185,6 +192,20 @@ impl Live {
             self.first = Some(operator);
             self.happenings.push(Happening::Note { at: now, text: "the operator starts".to_owned() });
             self.shared.touch();
+        }
+    }
+
+    /// Who lost its lease because nobody could renew one is started anew, as a Deployment does it.
+    fn start_again(&mut self) {
+        if self.first.as_ref().is_some_and(Process::is_over) {
+            self.hear();
+            let operator = self.start("");
+            self.first = Some(operator);
+        }
+        if self.second.as_ref().is_some_and(Process::is_over) {
+            self.hear();
+            let operator = self.start("second");
+            self.second = Some(operator);
         }
     }
 
@@ -294,8 +315,10 @@ impl Stage for Live {
     }
 
     fn settle(&mut self) {
-        let end = self.now().saturating_add(self.longest);
+        let begun = self.now();
         loop {
+            let longest = self.longest.saturating_add(self.ground.outage.allowance(self.origin));
+            let end = begun.saturating_add(longest);
             self.run_until(self.now().saturating_add(Duration::from_millis(100)));
             let wanted = if self.cluster.is_dying() { STILL_DYING } else { STILL };
             let now = self.now();

@@ -70,7 +70,12 @@ impl Plane {
     fn send(&mut self, request: &Request) -> Reply {
         self.shared.touch();
         let flow = request.path.rsplit('/').nth(1).unwrap_or_default().to_owned();
-        let reply = self.handle.block_on(self.api.send(&flow, request));
+        let mut reply = self.handle.block_on(self.api.send(&flow, request));
+        // People and nodes wait until the control plane is back.
+        while !matches!(reply, Reply::Http { status: ..=499, .. }) && self.shared.outage.is_felt() {
+            std::thread::sleep(TICK);
+            reply = self.handle.block_on(self.api.send_apart(request, DEADLINE));
+        }
         self.learn(request, &reply);
         reply
     }

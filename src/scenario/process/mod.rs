@@ -167,6 +167,11 @@ impl Process {
         let due = self.shell.state.next_due().filter(|_| self.shell.leader.leads());
         due.map(|due| due.saturating_add(self.started))
     }
+    /// True once it has ended by itself: its lease was lost.
+    #[cfg(feature = "live")]
+    pub fn is_over(&self) -> bool {
+        self.task.as_ref().is_some_and(JoinHandle::is_finished)
+    }
     /// True while a pass is under way or could begin: who does not lead only gathers what it would do.
     #[cfg(feature = "live")]
     pub fn is_busy(&self) -> bool {

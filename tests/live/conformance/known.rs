@@ -22,7 +22,10 @@ const COLUMNS: &str =
     "what a column of a built-in table means, in the words of the API's documentation: it is not shown";
 const HASHES: &str = "a hash of where a kind is stored, which only a migration of the storage reads";
 
-const ALL: [Known; 10] = [
+const POD_COLLECTOR: &str =
+    "the pod collector fails pods that go and are on no node; it comes by every 20 s, in the middle of a life or not";
+
+const ALL: [Known; 12] = [
     known("forms", "/body/columnDefinitions/", "/description: ", COLUMNS),
     known("about-the-api: our kinds", "/body/resources/", "/storageVersionHash: ", HASHES),
     known("life-node", "/body/spec/taints", "node.kubernetes.io/", NODE_CONTROLLERS),
@@ -34,6 +37,8 @@ const ALL: [Known; 10] = [
         "/metadata/resourceVersion: simulated \"as it was\", real \"moved on\"",
         NODE_CONTROLLERS,
     ),
+    known("life-pod", "/body/status/phase: simulated \"Running\", real \"Failed\"", "", POD_COLLECTOR),
+    known("life-pod", "/body/status/observedGeneration: simulated null, real ", "", POD_COLLECTOR),
     known("life-resourcequota: a collection deleted", "/body/items/0/", "", QUOTA_CONTROLLER),
     known("pods-", "/body/", "previously negative)\\n@@", POD_DIFF),
     known("schema-specs: spec: everything wrong at once", "/body/details/causes/", "", RANDOM_ORDER),
