@@ -121,15 +121,21 @@ fn of(log: &Log, who: &str) -> Vec<Sent> {
     log.lock().expect("sound").iter().filter(|sent| sent.who == who).cloned().collect()
 }
 
+/// One that leads, another that follows, and a set of this many sub-agents that runs.
+async fn leader_and_follower(cluster: &Cluster, log: &Log, sub_agents: u32) -> (Replica, Replica) {
+    let one = Replica::start(cluster, "one", log);
+    until("one leads", || one.leads()).await;
+    let two = Replica::start(cluster, "two", log);
+    cluster.create_set("demo", set(sub_agents));
+    until("Running", || cluster.phase("demo") == "Running").await;
+    (one, two)
+}
+
 /// R11, counted: the leader reaches the registry but not the API server, while there is work for it all the time.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_is_cut_off_sends_nothing_after_its_term() {
     let (cluster, log) = (cluster(), Log::default());
-    let one = Replica::start(&cluster, "one", &log);
-    until("one leads", || one.leads()).await;
-    let two = Replica::start(&cluster, "two", &log);
-    cluster.create_set("demo", set(1));
-    until("Running", || cluster.phase("demo") == "Running").await;
+    let (one, two) = leader_and_follower(&cluster, &log, 1).await;
     assert_eq!(two.shell.unready(), [""; 0], "a follower is ready");
     assert!(of(&log, "two").iter().all(|sent| sent.line.starts_with("GET ")), "and writes nothing");
     one.shows(1);
@@ -170,11 +176,7 @@ async fn a_leader_that_is_cut_off_sends_nothing_after_its_term() {
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_stops_gives_the_lease_back() {
     let (cluster, log) = (cluster(), Log::default());
-    let one = Replica::start(&cluster, "one", &log);
-    until("one leads", || one.leads()).await;
-    let two = Replica::start(&cluster, "two", &log);
-    cluster.create_set("demo", set(2));
-    until("Running", || cluster.phase("demo") == "Running").await;
+    let (one, two) = leader_and_follower(&cluster, &log, 2).await;
     let asked = Instant::now();
     one.stopper.stop();
     assert_eq!(one.task.await.expect("ends"), Exit::Stopped);

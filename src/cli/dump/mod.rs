@@ -248,13 +248,7 @@ fn lists(view: &View, read: &BTreeMap<Kind, Vec<Value>>, held: Option<&[Held]>) 
                 keys.filter_map(|key| view.held(kind, &key)).map(|(_, _, object)| object.as_ref().clone()).collect()
             }
         };
-        let (api, name) = match kind {
-            Kind::CocoonSets => (keys::API_VERSION, keys::SET_KIND),
-            Kind::CocoonHibernations => (keys::API_VERSION, keys::HIBERNATION_KIND),
-            Kind::Pods => ("v1", "Pod"),
-            Kind::Namespaces => ("v1", "Namespace"),
-            Kind::Nodes => ("v1", "Node"),
-        };
+        let (api, name) = kind.type_meta();
         json!({ "apiVersion": api, "kind": format!("{name}List"), "items": items })
     };
     Kind::ALL.into_iter().filter(|kind| read.contains_key(kind)).map(list).collect()

@@ -1,5 +1,6 @@
 //! What is watched, and what a watch can say.
 
+use crate::core::contract::keys;
 use serde_json::Value;
 
 /// What is watched.
@@ -28,6 +29,16 @@ impl Kind {
             Self::Pods => "pods",
             Self::Namespaces => "namespaces",
             Self::Nodes => "nodes",
+        }
+    }
+    /// `apiVersion` and `kind` of its objects.
+    pub const fn type_meta(self) -> (&'static str, &'static str) {
+        match self {
+            Self::CocoonSets => (keys::API_VERSION, keys::SET_KIND),
+            Self::CocoonHibernations => (keys::API_VERSION, keys::HIBERNATION_KIND),
+            Self::Pods => ("v1", "Pod"),
+            Self::Namespaces => ("v1", "Namespace"),
+            Self::Nodes => ("v1", "Node"),
         }
     }
     /// The operator runs on where this one may not be watched (decision R26).

@@ -117,13 +117,7 @@ impl View {
 pub fn clean(kind: Kind, object: &Value) -> Value {
     let mut clean = without_secrets(object);
     let Some(fields) = clean.as_object_mut() else { return clean };
-    let (api, name) = match kind {
-        Kind::CocoonSets => (keys::API_VERSION, keys::SET_KIND),
-        Kind::CocoonHibernations => (keys::API_VERSION, keys::HIBERNATION_KIND),
-        Kind::Pods => ("v1", "Pod"),
-        Kind::Namespaces => ("v1", "Namespace"),
-        Kind::Nodes => ("v1", "Node"),
-    };
+    let (api, name) = kind.type_meta();
     // Items of a list may not say what they are.
     fields.insert("apiVersion".to_owned(), json!(api));
     fields.insert("kind".to_owned(), json!(name));
