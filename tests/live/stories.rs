@@ -15,10 +15,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// How claims begin that are about what happened on the way.
-const ON_THE_WAY: [&str; 6] = ["calls of", "writes", "rule", "event", "it is", "refused creates"];
+const ON_THE_WAY: [&str; 8] =
+    ["calls of", "answers", "writes", "rule", "event", "it is", "refused creates", "patch cocoonsets comes"];
 
 /// How many stories have been told, and how many are being told.
 #[derive(Clone, Default)]
@@ -103,6 +105,10 @@ fn play(ground: &Ground, told_of: &Progress, number: usize, name: &str, file: &P
     let script = Script::parse(name, &text)?;
     let told = runner::play(&script)?;
     let script = Script::parse(name, &setting::at(&text, Timestamp::now())?)?;
+    // A story is not begun where there is nothing to begin with.
+    while ground.outage.is_felt() {
+        std::thread::sleep(Duration::from_millis(500));
+    }
     let _counted = told_of.begin();
     let begun = Instant::now();
     let mut live = Live::new(ground, &script, number, told.took)?;

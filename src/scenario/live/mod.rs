@@ -195,6 +195,17 @@ impl Live {
         }
     }
 
+    /// Moment by moment, until then.
+    fn pass(&mut self, until: Duration) {
+        loop {
+            let left = until.saturating_sub(self.now());
+            self.moment(left);
+            if left.is_zero() {
+                return;
+            }
+        }
+    }
+
     /// Who lost its lease because nobody could renew one is started anew, as a Deployment does it.
     fn start_again(&mut self) {
         if self.first.as_ref().is_some_and(Process::is_over) {
@@ -304,13 +315,11 @@ impl Stage for Live {
         self.operators().filter_map(Process::next_work).chain(nodes).chain(self.starts_at).min()
     }
 
+    /// Longer where the control plane is away meanwhile.
     fn run_until(&mut self, at: Duration) {
-        loop {
-            let left = at.saturating_sub(self.now());
-            self.moment(left);
-            if left.is_zero() {
-                return;
-            }
+        self.pass(at);
+        while self.ground.outage.is_felt() {
+            self.moment(Duration::from_millis(100));
         }
     }
 
@@ -319,17 +328,17 @@ impl Stage for Live {
         loop {
             let longest = self.longest.saturating_add(self.ground.outage.allowance(self.origin));
             let end = begun.saturating_add(longest);
-            self.run_until(self.now().saturating_add(Duration::from_millis(100)));
+            self.pass(self.now().saturating_add(Duration::from_millis(100)));
             let wanted = if self.cluster.is_dying() { STILL_DYING } else { STILL };
             let now = self.now();
             if now > end {
                 return;
             }
-            if self.still_for() < wanted {
+            if self.still_for() < wanted || self.ground.outage.is_felt() {
                 continue;
             }
             match self.next_work() {
-                Some(due) if due <= now.saturating_add(QUIET) => self.run_until(due.min(end)),
+                Some(due) if due <= now.saturating_add(QUIET) => self.pass(due.min(end)),
                 Some(_) | None => return,
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Controllers open their watches again after pauses of up to half a minute, and meanwhile take silent nodes for lost.
-const AFTERMATH: Duration = Duration::from_secs(90);
+const AFTERMATH: Duration = Duration::from_secs(60);
 
 /// When the control plane of some stories was away.
 #[derive(Debug, Default)]
