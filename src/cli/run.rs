@@ -18,6 +18,8 @@ use tracing::{info, warn};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_secs(2);
+/// How often it is said that the start still waits.
+const REMINDER: Duration = Duration::from_secs(10);
 
 /// Runs the operator until SIGTERM or Ctrl-C; the exit code. What stops it from starting is one line on stderr.
 pub fn run(options: &RunOptions) -> u8 {
@@ -75,6 +77,9 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
         warn!(%address, "/debug is served beyond this machine, to whoever asks");
     }
     let registry = Registry::http(base, clock.clone())?.with_keyring(keyring);
+    if let Some(proxy) = registry.proxy() {
+        info!(proxy, "the registry is asked through a proxy");
+    }
     let shows = settings.debug.is_some();
     let shell = Shell::new(client, registry, settings, clock).recording()?;
     let shell = if shows { with_desk(shell) } else { shell };
@@ -110,23 +115,54 @@ pub(super) async fn config(named: Option<&str>) -> Result<kube::Config, StartupE
     }
 }
 
-/// Waits for any answer of the API server: even a refusal shows that it is there.
+/// Waits for any answer of the API server: even a refusal shows that it is there. It says what it waits for, and until
+/// when.
 async fn reachable(client: &kube::Client, clock: &Clock, url: &str, deadline: Duration) -> Result<(), StartupError> {
     let api = Api::new(client.clone(), clock.clone(), deadline.min(PATIENCE), Arc::default());
     let began = clock.since_start();
+    let left = || PATIENCE.saturating_sub(clock.since_start().saturating_sub(began));
+    info!(cluster = url, "asking the API server for an answer, for at most {} s", PATIENCE.as_secs());
+    let mut why = "no answer within the deadline";
+    let mut told: Option<(Duration, &str)> = None;
     loop {
-        let why = match api.send("version", &Request::new(Method::Get, "/version")).await {
-            Reply::Http { .. } => return Ok(()),
-            Reply::TimedOut => "no answer within the deadline",
-            Reply::Reset { sent: true } => "the connection broke",
-            Reply::Reset { sent: false } => "no connection could be made",
-            Reply::Fenced => "nothing may be sent",
+        let request = Request::new(Method::Get, "/version");
+        let asked = api.send("version", &request);
+        tokio::pin!(asked);
+        let reply = loop {
+            tokio::select! {
+                biased;
+                reply = &mut asked => break Some(reply),
+                () = tokio::time::sleep(left()), if left() < REMINDER => break None,
+                () = tokio::time::sleep(REMINDER) => waiting(url, "no answer yet", left()),
+            }
         };
-        if clock.since_start().saturating_sub(began) >= PATIENCE {
+        why = match reply {
+            Some(Reply::Http { .. }) => return Ok(()),
+            Some(Reply::TimedOut) => "no answer within the deadline",
+            Some(Reply::Reset { sent: true }) => "the connection broke",
+            Some(Reply::Reset { sent: false }) => "no connection could be made",
+            Some(Reply::Fenced) => "nothing may be sent",
+            None => why,
+        };
+        if left().is_zero() {
             return Err(StartupError::Unreachable { url: url.to_owned(), why: why.to_owned() });
         }
-        tokio::time::sleep(PAUSE).await;
+        let now = clock.since_start();
+        if told.is_none_or(|(at, said)| said != why || now.saturating_sub(at) >= REMINDER) {
+            waiting(url, why, left());
+            told = Some((now, why));
+        }
+        tokio::time::sleep(PAUSE.min(left())).await;
     }
+}
+
+/// A start that takes its time is told of, at once and then now and again.
+fn waiting(url: &str, why: &str, left: Duration) {
+    let (pause, left) = (PAUSE.as_secs(), left.as_secs());
+    warn!(
+        cluster = url,
+        "the API server does not answer: {why}; asked again every {pause} s, given up after {left} s more"
+    );
 }
 
 /// What a write beyond the limit of a file's size raises (`SIGXFSZ`).

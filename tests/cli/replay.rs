@@ -59,7 +59,7 @@ fn what_cannot_be_played_leaves_with_two_and_a_reason() {
         (&["replay", "no-such.yaml"], "no-such.yaml: cannot be read"),
         (&["replay", "tests/golden"], "tests/golden: is a directory; expected a scenario file"),
         (&["replay", "--check", &alone], "no transcript is recorded; expected one in "),
-        (&["replay", &odd], "unknown field `tale`"),
+        (&["replay", &odd], "unknown field tale; expected one of "),
         (&["replay", "--schema", "--check"], "--schema"),
         (&["replay", "--object", "a/b", STORY], "is a scenario, and --object picks among recorded passes"),
         (&["replay", &phase], "\"Foo\" is no phase; expected one of Pending, "),

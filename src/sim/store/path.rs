@@ -123,6 +123,11 @@ impl Store {
         *refused.0
     }
 
+    /// The answer to whatever is sent to a path at which nothing is served; none where something is.
+    pub fn unserved(&self, path: &str) -> Option<super::StoreReply> {
+        self.resolve(path).is_none().then(|| *self.nowhere(path).0)
+    }
+
     /// 404: built-in groups say it in a Status, everybody else in plain text.
     fn nowhere(&self, path: &str) -> status_error::Refused {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
