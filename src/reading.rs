@@ -25,12 +25,15 @@ impl std::fmt::Display for Misfit {
 
 /// Parts of what parsers say, what they mean, and what to do. The first that fits counts.
 const MEANINGS: &[(&str, &str, &str)] = &[
-    ("mapping values are not allowed", "a second colon in one line", "quotes around text that holds a colon"),
+    ("mapping values are not allowed", "a colon where no key can end", "quotes around text that holds a colon"),
     ("a tab", "a tab where spaces have to be", "spaces"),
     ("tabs disallowed", "a tab where spaces have to be", "spaces"),
     ("illegal placement of ':'", "a colon that belongs to no key", "every [ and { closed before it"),
     ("unclosed quote", "a quote that is never closed", "a quote at the end of the text"),
     ("unclosed bracket", "a bracket that is never closed", "a ] or } for every [ or {"),
+    ("mismatched bracket", "a bracket that one of another kind closes", "a ] for every [ and a } for every {"),
+    ("unexpected end", "it ends too early", "the rest of it"),
+    ("misplaced bracket", "a bracket that closes nothing", "a [ or { before it"),
     ("eof while parsing", "it breaks off", "the rest of it: a ] or } for every [ or {"),
     ("unexpected eof", "it breaks off", "the rest of it: a ] or } for every [ or {"),
     ("expected ',' or", "no comma between two entries", "a comma, or a closing bracket"),
@@ -97,11 +100,24 @@ pub(crate) fn json(error: &serde_json::Error) -> Misfit {
     Misfit { at: (line > 0).then_some((line, column)), ..words(&error.to_string()) }
 }
 
+/// What we say ourselves of a part goes before a library's words about it: `a set: unknown field …`.
+const HEADS: [&str; 6] =
+    ["unknown field `", "unknown variant `", "missing field `", "invalid type: ", "invalid value: ", "invalid length "];
+
 /// Of what a library says, without the place that it names.
 #[must_use]
 pub(crate) fn words(said: &str) -> Misfit {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = said.split(" at line ").next().unwrap_or_default();
+    if let Some((part, rest)) = HEADS
+        .iter()
+        .find_map(|head| said.split_once(&format!(": {head}")).map(|(part, rest)| (part, format!("{head}{rest}"))))
+    {
+        let inner = words(&rest);
+        let found =
+            if inner.found.is_empty() { format!("{part} does not fit") } else { format!("{part}: {}", inner.found) };
+        return Misfit { found, ..inner };
+    }
     let misfit = |found: String, expected: &str| Misfit { at: None, found, expected: expected.to_owned() };
     let plain = |text: &str| text.replace('`', "");
     if let Some(key) = said.strip_prefix("duplicate mapping key") {
@@ -194,6 +210,14 @@ mod tests {
     #[test]
     fn what_libraries_say_is_said_in_plain_words() {
         for (said, told) in [
+            (
+                "a set: unknown field `replica`, expected one of `set`",
+                "a set: unknown field replica; expected one of set",
+            ),
+            (
+                "a set: invalid type: map, expected u32",
+                "a set does not fit; expected a whole number from 0, found a mapping",
+            ),
             (
                 "unknown field `tale`, expected one of `story`, `when`",
                 "unknown field tale; expected one of story, when",

@@ -457,7 +457,8 @@ metadata: {name: named, labels: {mine: "yes"}}
     let notes: Vec<String> =
         sandbox.said().lines().filter(|line| line.starts_with("note: ")).map(str::to_owned).collect();
     assert!(
-        matches!(notes.as_slice(), [one] if one.contains("namespace made did not exist and was created")),
+        matches!(notes.as_slice(), [twice, made] if twice.contains("ConfigMap one (namespace made) is given 2 times")
+            && made.contains("namespace made did not exist and was created")),
         "{notes:?}"
     );
 }

@@ -56,8 +56,7 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
     let clock = Clock::real();
     let config = config(options.kubeconfig.as_deref()).await?;
     let url = config.cluster_url.to_string();
-    let client = client::connect(config)
-        .map_err(|error| StartupError::Environment { what: "the client of the API server", why: error.to_string() })?;
+    let client = client::connect(config).map_err(|error| unfit(&error))?;
     let mut shutdown = on_signal()?;
     tokio::select! {
         biased;
@@ -100,7 +99,7 @@ fn with_desk(shell: Shell) -> Shell {
 pub(super) async fn config(named: Option<&str>) -> Result<kube::Config, StartupError> {
     if let Some(paths) = named.filter(|paths| !paths.trim().is_empty()) {
         let refuse =
-            |why: kube::config::KubeconfigError| StartupError::Kubeconfig { path: paths.to_owned(), why: told(&why) };
+            |why: kube::config::KubeconfigError| StartupError::Kubeconfig { path: paths.to_owned(), why: misfit(&why) };
         let mut merged = Kubeconfig::default();
         for path in std::env::split_paths(paths) {
             merged = merged.merge(Kubeconfig::read_from(path).map_err(refuse)?).map_err(refuse)?;
@@ -113,6 +112,31 @@ pub(super) async fn config(named: Option<&str>) -> Result<kube::Config, StartupE
             .await
             .map_err(|_| StartupError::NoCluster { why: told(&why) }),
     }
+}
+
+/// What is wrong with a kubeconfig, in words of whoever wrote it.
+fn misfit(why: &kube::config::KubeconfigError) -> String {
+    use kube::config::KubeconfigError as Why;
+    match why {
+        Why::Parse(error) => {
+            let misfit = crate::reading::yaml(error);
+            let place = misfit.at.map(|(line, column)| format!("line {line}, column {column}: ")).unwrap_or_default();
+            format!("{place}no YAML of a kubeconfig: {misfit}")
+        }
+        Why::ReadConfig(error, _) => format!("cannot be read ({error}); expected a file as kubectl takes it"),
+        Why::CurrentContextNotSet => "no context in it is the current one; expected current-context: NAME".to_owned(),
+        other => told(other),
+    }
+}
+
+/// What a client cannot be made of.
+fn unfit(error: &kube::Error) -> StartupError {
+    let (what, why) = ("the client of the API server", told(error));
+    let proxied =
+        matches!(error, kube::Error::ProxyProtocolDisabled { .. } | kube::Error::ProxyProtocolUnsupported { .. });
+    let why =
+        if proxied { "its kubeconfig has a proxy-url, and no proxy is gone through there".to_owned() } else { why };
+    StartupError::Environment { what, why }
 }
 
 /// Waits for any answer of the API server: even a refusal shows that it is there. It says what it waits for, and until

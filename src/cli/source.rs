@@ -38,7 +38,11 @@ pub(super) fn read_all(files: &[String]) -> Result<Vec<Document>, Failure> {
 }
 
 fn name(file: &str) -> &str {
-    if file == "-" { "stdin" } else { file }
+    match file {
+        "-" => "stdin",
+        "" => "\"\"",
+        file => file,
+    }
 }
 
 /// The text of a file, or of stdin.
@@ -128,5 +132,7 @@ fn yaml(file: &str, text: &str) -> Result<Vec<Document>, Failure> {
 /// One message: where, what stands there, what to write instead.
 fn refused(file: &str, document: usize, misfit: &Misfit, language: &str) -> Failure {
     let place = misfit.at.map(|(line, column)| format!(" (line {line}, column {column})")).unwrap_or_default();
-    Failure::Usage(format!("{}, document {document}{place}: no {language}: {misfit}", name(file)))
+    let silent = misfit.expected.is_empty() && !misfit.found.contains("expected");
+    let expected = if silent { format!("; expected {language}") } else { String::new() };
+    Failure::Usage(format!("{}, document {document}{place}: no {language}: {misfit}{expected}", name(file)))
 }
