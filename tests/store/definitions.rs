@@ -50,6 +50,11 @@ fn thing(name: &str, finalizers: &[&str]) -> Value {
 #[case::of_a_number("self.size.of > 0", "type 'int' does not support field selection")]
 #[case::no_name("slef.size > 0", "undeclared reference to 'slef' (in container '')\n | slef.size > 0\n | ^")]
 #[case::no_function("self.name.beginsWith('a')", "undeclared reference to 'beginsWith' (in container '')")]
+#[case::at_its_bracket("self.name.beginsWith('a')", "ERROR: <input>:1:21: ")]
+#[case::of_a_question("has(self.nothing)", "ERROR: <input>:1:4: ")]
+#[case::no_type("self.any.whatever == 1", "undefined field 'any'")]
+#[case::unlike("self.size == 'x'", "1:11: found no matching overload for '_==_' applied to '(int, string)'")]
+#[case::no_sum("self.name + 1 == 'x'", "1:11: found no matching overload for '_+_' applied to '(string, int)'")]
 #[case::no_truth("self.size", "cel expression must evaluate to a bool")]
 #[case::no_truth_but_a_sum("self.size + 1", "cel expression must evaluate to a bool")]
 #[case::nothing(" ", "x-kubernetes-validations[0].rule: Required value: rule is not specified")]
@@ -70,7 +75,8 @@ fn a_rule_that_does_not_compile_is_refused(#[case] rule: &str, #[case] told: &st
 #[case("self.parts.all(p, p.weight >= 0) && size(self.parts) < 5")]
 #[case("self.parts.map(p, p.weight).sum() < 10")]
 #[case("self.parts[0].weight == 1 || self.tags['x'] == 'y' || self.tags.x == 'y'")]
-#[case("self.any.whatever == 1 || self.port == 'http'")]
+#[case("self.port == 'http' || self.port == 80")]
+#[case("self.size > 0.5 || double(self.size) == 1.0")]
 #[case("self.a__dash__b == 'x' && has(self.name)")]
 #[case("!has(oldSelf.name) || self.name == oldSelf.name")]
 #[case("type(self.size) == int && duration('1s') < duration('2s')")]
@@ -183,7 +189,8 @@ fn a_definition_waits_for_what_finalizers_hold() {
     let held = sure(&get(&mut store, &format!("{THINGS}/held")));
     assert!(held["metadata"]["deletionTimestamp"].is_string());
     assert_eq!(held["metadata"]["finalizers"], json!(["example.test/hold"]), "it is honoured");
-    sure(&delete(&mut store, ONE, Value::Null));
+    let again = sure(&delete(&mut store, ONE, Value::Null));
+    assert_eq!(again["metadata"]["deletionGracePeriodSeconds"], 0);
     sure(&merge(&mut store, ONE, json!({"metadata": {"labels": {"a": "b"}}})));
     assert_eq!(terminating(&sure(&get(&mut store, ONE))).0, "True", "a write takes the condition not away");
 

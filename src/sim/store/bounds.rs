@@ -118,7 +118,6 @@ pub(super) fn errors(resource: &Resource, object: &Value) -> Vec<FieldError> {
 }
 
 fn of_a_pod(pod: &Value, found: &mut Vec<FieldError>) {
-    rows(pod, "", OF_A_POD, found);
     for list in ["initContainers", "containers"] {
         let containers = pod.pointer(&format!("/spec/{list}")).and_then(Value::as_array);
         for (at, container) in containers.into_iter().flatten().enumerate() {
@@ -135,6 +134,7 @@ fn of_a_pod(pod: &Value, found: &mut Vec<FieldError>) {
             }
         }
     }
+    rows(pod, "", OF_A_POD, found);
 }
 
 fn rows(object: &Value, place: &str, rows: &[Row], found: &mut Vec<FieldError>) {
@@ -195,6 +195,7 @@ fn amounts(map: Option<&Value>, place: impl Fn(&str) -> String, found: &mut Vec<
         }
         let extended = name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with("requests.");
         if amount % 1000 != 0 && (extended || WHOLE.contains(&name.as_str())) {
+            let shown = Value::from(super::quantity::show(amount, false));
             found.push(FieldError::invalid(place(name), &shown, "must be an integer"));
         }
     }

@@ -159,7 +159,8 @@ fn literal(expr: &Expr) -> Option<&'static str> {
     match expr {
         Expr::Literal(LiteralValue::Boolean(_)) => Some("bool"),
         Expr::Literal(LiteralValue::String(_)) => Some("string"),
-        Expr::Literal(_) => Some("number"),
+        Expr::Literal(LiteralValue::Int(_)) => Some("int"),
+        Expr::Literal(LiteralValue::Double(_)) => Some("double"),
         Expr::List(_) => Some("list"),
         Expr::Map(_) => Some("map"),
         _ => None,
@@ -219,7 +220,14 @@ impl<'a> Check<'a> {
             Some(Kind::Of(shape)) => match field(shape, &select.field) {
                 Ok(found) => found.map(Kind::Of),
                 Err(fault) => {
-                    self.say(&format!(".{}", select.field), &fault);
+                    let words = format!(".{}", select.field);
+                    // Whether there is one is a question of its own, which stands where its bracket opens.
+                    let asked = |at: usize| self.source.get(..at).and_then(|before| before.rfind("has("));
+                    let asked = self.find(&words).and_then(asked).filter(|_| select.test);
+                    match asked {
+                        Some(at) => self.told(at + "has".len(), &fault),
+                        None => self.say(&words, &fault),
+                    }
                     None
                 }
             },
@@ -233,11 +241,18 @@ impl<'a> Check<'a> {
         let name = call.func_name.as_str();
         let is_operator = name.starts_with(['_', '!', '-', '@', '.']);
         if !is_operator && !FUNCTIONS.split_whitespace().any(|known| known == name) {
-            self.say(name, &format!("undeclared reference to '{name}' (in container '')"));
+            self.say_at(name, name.len(), &format!("undeclared reference to '{name}' (in container '')"));
         }
         // Names of their own would be taken for names that nobody knows.
         let args: Vec<Option<Kind<'a>>> =
             if MACROS.contains(&name) { Vec::new() } else { call.args.iter().map(|arg| self.visit(arg)).collect() };
+        let side = |at: usize| {
+            let known = args.get(at).copied().flatten().and_then(Kind::name);
+            known.or_else(|| call.args.get(at).and_then(|arg| literal(&arg.expr)))
+        };
+        if args.len() == 2 && is_operator && !matches!(name, "_&&_" | "_||_" | "_[_]" | "@in") {
+            self.sides(name, side(0), side(1));
+        }
         match name {
             "_[_]" => element(args.first().copied().flatten().or(target)),
             "_&&_" | "_||_" | "!_" | "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in" => {
@@ -247,11 +262,7 @@ impl<'a> Check<'a> {
             "size" | "int" | "indexOf" | "lastIndexOf" => Some(Kind::Named("int")),
             "string" | "lowerAscii" | "upperAscii" | "join" | "trim" | "substring" => Some(Kind::Named("string")),
             // Both sides are of one type.
-            "_+_" | "_-_" | "_*_" | "_/_" | "_%_" => {
-                let side = |at: usize| args.get(at).copied().flatten().and_then(Kind::name);
-                let own = |at: usize| call.args.get(at).and_then(|arg| literal(&arg.expr));
-                side(0).or_else(|| side(1)).or_else(|| own(0)).or_else(|| own(1)).map(Kind::Named)
-            }
+            "_+_" | "_-_" | "_*_" | "_/_" | "_%_" => side(0).or_else(|| side(1)).map(Kind::Named),
             _ => None,
         }
     }
@@ -277,15 +288,31 @@ impl<'a> Check<'a> {
         None
     }
 
-    /// A fault, with the place at which these words stand in the rule first.
-    fn say(&mut self, words: &str, fault: &str) {
+    /// Where these words stand in the rule, as words of their own.
+    fn find(&self, words: &str) -> Option<usize> {
         let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        let edge = |c: Option<char>| !is_part(c);
+        let named = words.ends_with(|c: char| c.is_alphanumeric() || c == '_');
         let whole = |(at, found): &(usize, &str)| {
             let before = self.source.get(..*at).and_then(|text| text.chars().next_back());
             let after = self.source.get(at + found.len()..).and_then(|text| text.chars().next());
-            (found.starts_with('.') || !is_part(before)) && !is_part(after)
+            !named || ((found.starts_with('.') || edge(before)) && edge(after))
         };
-        let at = self.source.match_indices(words).find(whole).map_or(0, |(at, _)| at);
+        self.source.match_indices(words).find(whole).map(|(at, _)| at)
+    }
+
+    /// A fault of these words.
+    fn say(&mut self, words: &str, fault: &str) {
+        self.say_at(words, 0, fault);
+    }
+
+    fn say_at(&mut self, words: &str, behind: usize, fault: &str) {
+        let at = self.find(words).map_or(0, |at| at + behind);
+        self.told(at, fault);
+    }
+
+    /// A fault, with its place first.
+    fn told(&mut self, at: usize, fault: &str) {
         let before = self.source.get(..at).unwrap_or_default();
         let number = before.matches('\n').count();
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
@@ -294,6 +321,18 @@ impl<'a> Check<'a> {
         let told = format!("ERROR: <input>:{}:{}: {fault}\n | {line}\n | {dots}^", number + 1, column + 1);
         if !self.faults.contains(&told) {
             self.faults.push(told);
+        }
+    }
+
+    /// Two sides that are of no one type.
+    fn sides(&mut self, name: &str, left: Option<&'static str>, right: Option<&'static str>) {
+        const PLAIN: [&str; 4] = ["bool", "int", "double", "string"];
+        let (Some(left), Some(right)) = (left, right) else { return };
+        let orders = matches!(name, "_<_" | "_<=_" | "_>_" | "_>=_") && left != "string" && right != "string";
+        let numbers = orders && left != "bool" && right != "bool";
+        if left != right && !numbers && PLAIN.contains(&left) && PLAIN.contains(&right) {
+            let sign = name.trim_matches('_').to_owned();
+            self.say(&sign, &format!("found no matching overload for '{name}' applied to '({left}, {right})'"));
         }
     }
 }
@@ -316,6 +355,10 @@ fn field<'a>(shape: Shape<'a>, name: &str) -> Result<Option<Shape<'a>>, String> 
             let known = schema.get("properties").and_then(|properties| properties.get(name));
             match known {
                 Some(_) if shape.whole && name == "metadata" => Ok(None),
+                // What may be anything has no type, and so is no field to the compiler.
+                Some(known) if known.get("type").is_none() && !is_set(known, "x-kubernetes-int-or-string") => {
+                    Err(unknown())
+                }
                 Some(known) => {
                     let whole = is_set(known, "x-kubernetes-embedded-resource");
                     Ok(Some(Shape { schema: known, whole }))

@@ -2,7 +2,7 @@
 
 use super::objects::{Key, child_mut, finalizers, is_deleting, meta, set_finalizers, set_meta, stamp, text};
 use super::resource::Resource;
-use super::status_error::{Refused, forbidden};
+use super::status_error::{Refused, unauthorized_action};
 use super::{Store, resource};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ impl Store {
             |condition: &Value| text(condition, "/type") == "Terminating" && text(condition, "/status") == "True";
         if conditions.is_some_and(|all| all.iter().any(ends)) {
             let why = "create not allowed while custom resource definition is terminating";
-            return Err(forbidden(resource, name, why, Vec::new()));
+            return Err(unauthorized_action(resource, name, why));
         }
         Ok(())
     }

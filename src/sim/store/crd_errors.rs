@@ -18,10 +18,9 @@ pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
         return vec![FieldError::required("spec", "group, names and versions")];
     };
     let mut errors = Vec::new();
-    let expected = kind.qualified();
-    if meta(crd, "name") != expected {
-        let detail = format!("must be spec.names.plural+\".\"+spec.group: {expected}");
-        errors.push(FieldError::invalid("metadata.name", &Value::from(meta(crd, "name")), &detail));
+    if meta(crd, "name") != kind.qualified() {
+        let detail = "must be spec.names.plural+\".\"+spec.group";
+        errors.push(FieldError::invalid("metadata.name", &Value::from(meta(crd, "name")), detail));
     }
     let versions = crd.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let schema = |version: &Value| version.pointer("/schema/openAPIV3Schema").cloned();

@@ -119,6 +119,10 @@ impl Store {
         }
         let mut next = current.as_ref().clone();
         set_finalizers(&mut next, &held);
+        if resource.is_crd() {
+            // The first request to delete it said nothing of grace, and every later one does.
+            set_meta(&mut next, "deletionGracePeriodSeconds", json!(0));
+        }
         if !is_deleting(&next) {
             set_meta(&mut next, "deletionTimestamp", stamp(self.now));
             set_meta(&mut next, "deletionGracePeriodSeconds", json!(0));
