@@ -66,7 +66,7 @@ async fn some_are_asked_without_it() {
 fn a_proxy_that_nobody_can_speak_with_ends_the_start() {
     for proxy in ["socks5://proxy.invalid:1080", "https://me:secret@proxy.invalid"] {
         let base = Base::parse("registry.invalid/p", None).expect("a base");
-        let refused = Registry::http_through(base, Clock::real(), Proxies::through(proxy, "")).err().expect("refused");
+        let refused = Registry::http_through(base, Clock::real(), Proxies::through(proxy, "")).expect_err("refused");
         assert_eq!(refused.code(), 2);
         assert!(refused.to_string().contains("expected an address that begins with http://"), "{refused}");
         assert!(!refused.to_string().contains("secret"), "{refused}");

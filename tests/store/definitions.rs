@@ -128,6 +128,23 @@ fn a_pattern_that_is_none_is_refused() {
     );
 }
 
+#[rstest]
+#[case("/spec/scope", json!("Galaxy"), "spec.scope: Unsupported value: \"Galaxy\": supported values: \"Cluster\", \"Namespaced\"")]
+#[case("/spec/versions/0/storage", json!(false), "must have exactly one version marked as storage version")]
+#[case("/spec/versions/0/schema", json!({}), "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required")]
+#[case("/spec/versions/0/schema/openAPIV3Schema/type", json!("string"), "openAPIV3Schema.type: Invalid value: \"string\": must be object at the root")]
+#[case("/spec/versions/0/schema/openAPIV3Schema/properties/spec/type", json!("wat"), "properties[spec].type: Unsupported value: \"wat\"")]
+#[case("/metadata/name", json!("other.example.test"), "must be spec.names.plural+\".\"+spec.group")]
+fn a_definition_of_nothing_that_could_be_served(#[case] place: &str, #[case] value: Value, #[case] told: &str) {
+    let mut store = cluster();
+    let mut odd = definition(json!({"type": "object"}));
+    *odd.pointer_mut(place).expect("the place") = value;
+    let reply = post(&mut store, DEFINITIONS, odd);
+    let (code, reason, message) = refusal(&reply);
+    assert_eq!((code, reason), (422, "Invalid"), "{message}");
+    assert!(message.contains(told), "{message}");
+}
+
 #[test]
 fn a_definition_does_not_become_wrong_later() {
     let mut store = cluster();

@@ -106,8 +106,9 @@ pub(super) fn errors(resource: &Resource, object: &Value) -> Vec<FieldError> {
                 spec(field).into_iter().for_each(|value| share(value, &format!("spec.{field}"), &mut found));
             }
         }
-        "priorityclasses" if !meta(object, "name").starts_with("system-") => {
-            if object.get("value").and_then(Value::as_i64).is_some_and(|value| value > 1_000_000_000) {
+        "priorityclasses" => {
+            let value = object.get("value").and_then(Value::as_i64).unwrap_or(0);
+            if value > 1_000_000_000 && !meta(object, "name").starts_with("system-") {
                 let why = "maximum allowed value of a user defined priority is 1000000000";
                 found.push(FieldError::forbidden("value", why));
             }

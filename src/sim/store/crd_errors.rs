@@ -8,9 +8,12 @@ use super::resource;
 use super::status_error::{FieldError, FieldErrorKind};
 use regex::Regex;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 const RULES: &str = "x-kubernetes-validations";
 const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
 /// What is wrong with a definition.
 pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
@@ -23,19 +26,55 @@ pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
         errors.push(FieldError::invalid("metadata.name", &Value::from(meta(crd, "name")), detail));
     }
     let versions = crd.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    errors.extend(version_errors(crd, versions));
     let schema = |version: &Value| version.pointer("/schema/openAPIV3Schema").cloned();
     // One schema of all versions is checked once, and named where older definitions had it.
     let same = versions.iter().all(|version| Some(schema(version)) == versions.first().map(schema));
     for (at, version) in versions.iter().enumerate().take(if same { 1 } else { versions.len() }) {
         let place = if same { "spec.validation".to_owned() } else { format!("spec.versions[{at}].schema") };
         if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
+            errors.extend(root_error(schema, &format!("{place}.openAPIV3Schema.type")));
             let mut walk = Walk { shape: Vec::new(), rules: Vec::new() };
             walk.schema(schema, &format!("{place}.openAPIV3Schema"), true);
             // The compiler is not asked about a schema that is wrong itself.
             errors.extend(if walk.shape.is_empty() { walk.rules } else { walk.shape });
+        } else {
+            let place = format!("spec.versions[{at}].schema.openAPIV3Schema");
+            errors.push(FieldError::required(place, "schemas are required"));
         }
     }
     errors
+}
+
+/// What is wrong with the scope and the list of versions.
+fn version_errors(crd: &Value, versions: &[Value]) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    errors.extend(not_among("spec.scope", text(crd, "/spec/scope"), &["Cluster", "Namespaced"]));
+    let shown = Value::from(versions);
+    let names: BTreeSet<&str> = versions.iter().map(|version| text(version, "/name")).collect();
+    if names.len() < versions.len() {
+        errors.push(FieldError::invalid("spec.versions", &shown, "must contain unique version names"));
+    }
+    let stored = versions.iter().filter(|version| version.get("storage").and_then(Value::as_bool) == Some(true));
+    if stored.count() != 1 {
+        let why = "must have exactly one version marked as storage version";
+        errors.push(FieldError::invalid("spec.versions", &shown, why));
+    }
+    errors
+}
+
+fn root_error(schema: &Value, place: &str) -> Option<FieldError> {
+    match text(schema, "/type") {
+        "object" => None,
+        "" => Some(FieldError::required(place, "must not be empty at the root")),
+        other => Some(FieldError::invalid(place, &Value::from(other), "must be object at the root")),
+    }
+}
+
+fn not_among(place: &str, value: &str, all: &[&str]) -> Option<FieldError> {
+    let supported: Vec<String> = all.iter().map(|one| quoted(one)).collect();
+    let message = format!("Unsupported value: {}: supported values: {}", quoted(value), supported.join(", "));
+    (!value.is_empty() && !all.contains(&value)).then(|| FieldError::new(FieldErrorKind::NotSupported, place, message))
 }
 
 /// What is found on the way through a schema.
@@ -57,6 +96,7 @@ impl Walk {
             let detail = format!("must be a valid regular expression, but isn't: error parsing regexp: {why}");
             self.shape.push(FieldError::invalid(format!("{place}.pattern"), &Value::from(pattern), &detail));
         }
+        self.shape.extend(not_among(&format!("{place}.type"), text(schema, "/type"), &TYPES));
         for (name, child) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             self.schema(child, &format!("{place}.properties[{name}]"), false);
         }
@@ -96,12 +136,7 @@ impl Walk {
             let why = "messageExpression must be non-empty if specified";
             shape(FieldError::required(format!("{place}.messageExpression"), why));
         }
-        if !of("reason").is_empty() && !REASONS.contains(&of("reason")) {
-            let supported: Vec<String> = REASONS.iter().map(|reason| quoted(reason)).collect();
-            let message =
-                format!("Unsupported value: {}: supported values: {}", quoted(of("reason")), supported.join(", "));
-            shape(FieldError::new(FieldErrorKind::NotSupported, format!("{place}.reason"), message));
-        }
+        not_among(&format!("{place}.reason"), of("reason"), &REASONS).into_iter().for_each(&mut shape);
         let optional = rule.get("optionalOldSelf").and_then(Value::as_bool) == Some(true);
         if let Some(why) = cel_check::fault(source, schema, root, optional, Wanted::Truth) {
             self.rules.push(refused(format!("{place}.rule"), rule, &why));
