@@ -3,6 +3,8 @@
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod core;
+#[cfg(feature = "cli")]
+mod reading;
 #[cfg(feature = "sim")]
 pub mod scenario;
 #[cfg(feature = "shell")]

@@ -377,6 +377,55 @@ fn bad_usage_leaves_with_two() {
 }
 
 /// Namespaces are made as needed, order does not matter, what exists is updated, and what a server adds is no obstacle.
+/// What nobody would carry out is not passed over.
+#[test]
+fn wishes_without_an_operator_are_refused() {
+    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("nothing-to-record").display().to_string();
+    for flags in [&["--record", dir.as_str()][..], &["--dry-run"]] {
+        let left = ended(&[&["--no-operator"], flags].concat());
+        assert_eq!((left.code, left.out.as_str(), left.err.lines().count()), (Some(2), "", 1), "{}", left.err);
+        assert!(
+            left.err.starts_with(flags[0]) && left.err.contains("expected it without --no-operator"),
+            "{}",
+            left.err
+        );
+    }
+    assert!(!std::path::Path::new(&dir).exists(), "nothing was begun");
+}
+
+#[test]
+fn a_manifest_that_is_given_twice_is_said_with_its_places() {
+    let set = "apiVersion: cocoonset.cocoonstack.io/v1\nkind: CocoonSet\nmetadata: { name: twin }\nspec: { agent: { image: a } }\n";
+    let path = file(
+        "twice.yaml",
+        &format!("{set}---\n{}", set.replace("metadata: { name", "metadata: { namespace: default, name")),
+    );
+    let left = ended(&["-f", &path, "--until", "cocoonset/twin=Running", "--timeout", "30s", "--speed", "1000"]);
+    assert_eq!(left.code, Some(0), "{}", left.err);
+    let told = format!(
+        "CocoonSet twin (namespace default) is given 2 times: {path}, document 1 (line 1); {path}, document 2 (line 6);"
+    );
+    assert_eq!(left.err.lines().filter(|line| line.contains(&told)).count(), 1, "{}", left.err);
+}
+
+/// An API server that is away at the start is waited for, and who waits says so at once.
+#[test]
+fn a_start_that_waits_says_what_for() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let api = free.local_addr().expect("bound").to_string();
+    drop(free);
+    let config = kubeconfig("away.yaml", &api);
+    let args = ["run", "--metrics-bind-address=0", "--health-probe-bind-address=0", "--debug-bind-address=0"];
+    let run = Process::start(&args, &[("KUBECONFIG", &config), ("OCI_REGISTRY", "127.0.0.1:1/base")]);
+    let asking = run.line("asking the API server for an answer, for at most 30 s");
+    assert!(asking.contains("INFO") && asking.contains(&api), "{asking}");
+    let waiting = run.line("the API server does not answer: no connection could be made; asked again every 2 s");
+    assert!(waiting.contains("WARN") && waiting.contains("given up after "), "{waiting}");
+    assert!(!run.said().contains("ERROR"), "{}", run.said());
+    run.terminate();
+    assert_eq!(run.end().code, Some(0));
+}
+
 #[test]
 fn manifests_are_applied_as_they_are_met() {
     let text = r#"
@@ -408,7 +457,8 @@ metadata: {name: named, labels: {mine: "yes"}}
     let notes: Vec<String> =
         sandbox.said().lines().filter(|line| line.starts_with("note: ")).map(str::to_owned).collect();
     assert!(
-        matches!(notes.as_slice(), [one] if one.contains("namespace made did not exist and was created")),
+        matches!(notes.as_slice(), [twice, made] if twice.contains("ConfigMap one (namespace made) is given 2 times")
+            && made.contains("namespace made did not exist and was created")),
         "{notes:?}"
     );
 }

@@ -47,6 +47,10 @@ impl<'a> Field<'a> {
     pub(super) fn value(&self) -> &'a Value {
         self.value
     }
+    /// Where it stands.
+    pub(super) fn place(&self) -> String {
+        if self.path.is_empty() { self.origin.to_string() } else { format!("{}: {}", self.origin, self.path) }
+    }
     /// A misfit of this field.
     pub(super) fn fault(&self, said: impl fmt::Display) -> Failure {
         let path = if self.path.is_empty() { "the document" } else { &self.path };

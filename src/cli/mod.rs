@@ -1,5 +1,6 @@
 //! The command line: one file per word, and what they share.
 
+mod answers;
 pub mod crds;
 #[cfg(feature = "shell")]
 pub mod dump;

@@ -94,11 +94,18 @@ pub fn lines(name: &str, from: &mut dyn BufRead, visit: Visit<'_>) -> Result<(),
                 note(&format!("{at}: breaks off; what comes before is whole"));
                 return Ok(());
             }
-            Err(why) => return Err(Failure::Usage(format!("{at}: {why}; expected a recorded pass"))),
+            Err(why) => return Err(Failure::Usage(format!("{at}: no recorded pass: {why}"))),
         };
         let held = shelf.recall(&line).map_err(|why| Failure::Usage(format!("{at}: {why}")))?;
         visit(Recorded { at, line, held })?;
     }
+}
+
+/// A recording is one line a pass: the column is all there is to say of the place.
+fn misfit(error: serde_json::Error) -> String {
+    let misfit = crate::reading::json(&error);
+    let column = misfit.at.map(|(_, column)| format!(" (column {column})")).unwrap_or_default();
+    format!("{misfit}{column}")
 }
 
 fn parse(text: &[u8]) -> Result<Line, String> {
@@ -106,11 +113,11 @@ fn parse(text: &[u8]) -> Result<Line, String> {
     struct Versioned {
         version: u32,
     }
-    let Versioned { version } = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let Versioned { version } = serde_json::from_slice(text).map_err(misfit)?;
     if version > VERSION {
         return Err(format!("version {version} is of a later operator: this one reads up to {VERSION}"));
     }
-    let line: Line = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let line: Line = serde_json::from_slice(text).map_err(misfit)?;
     if ![SET_KIND, HIBERNATION_KIND].contains(&line.kind.as_str()) {
         return Err(format!("kind {:?} is none of this operator's ({SET_KIND}, {HIBERNATION_KIND})", line.kind));
     }

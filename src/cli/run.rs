@@ -18,6 +18,8 @@ use tracing::{info, warn};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_secs(2);
+/// How often it is said that the start still waits.
+const REMINDER: Duration = Duration::from_secs(10);
 
 /// Runs the operator until SIGTERM or Ctrl-C; the exit code. What stops it from starting is one line on stderr.
 pub fn run(options: &RunOptions) -> u8 {
@@ -54,8 +56,7 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
     let clock = Clock::real();
     let config = config(options.kubeconfig.as_deref()).await?;
     let url = config.cluster_url.to_string();
-    let client = client::connect(config)
-        .map_err(|error| StartupError::Environment { what: "the client of the API server", why: error.to_string() })?;
+    let client = client::connect(config).map_err(|error| unfit(&error))?;
     let mut shutdown = on_signal()?;
     tokio::select! {
         biased;
@@ -75,6 +76,9 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
         warn!(%address, "/debug is served beyond this machine, to whoever asks");
     }
     let registry = Registry::http(base, clock.clone())?.with_keyring(keyring);
+    if let Some(proxy) = registry.proxy() {
+        info!(proxy, "the registry is asked through a proxy");
+    }
     let shows = settings.debug.is_some();
     let shell = Shell::new(client, registry, settings, clock).recording()?;
     let shell = if shows { with_desk(shell) } else { shell };
@@ -95,7 +99,7 @@ fn with_desk(shell: Shell) -> Shell {
 pub(super) async fn config(named: Option<&str>) -> Result<kube::Config, StartupError> {
     if let Some(paths) = named.filter(|paths| !paths.trim().is_empty()) {
         let refuse =
-            |why: kube::config::KubeconfigError| StartupError::Kubeconfig { path: paths.to_owned(), why: told(&why) };
+            |why: kube::config::KubeconfigError| StartupError::Kubeconfig { path: paths.to_owned(), why: misfit(&why) };
         let mut merged = Kubeconfig::default();
         for path in std::env::split_paths(paths) {
             merged = merged.merge(Kubeconfig::read_from(path).map_err(refuse)?).map_err(refuse)?;
@@ -110,23 +114,79 @@ pub(super) async fn config(named: Option<&str>) -> Result<kube::Config, StartupE
     }
 }
 
-/// Waits for any answer of the API server: even a refusal shows that it is there.
+/// What is wrong with a kubeconfig, in words of whoever wrote it.
+fn misfit(why: &kube::config::KubeconfigError) -> String {
+    use kube::config::KubeconfigError as Why;
+    match why {
+        Why::Parse(error) => {
+            let misfit = crate::reading::yaml(error);
+            let place = misfit.at.map(|(line, column)| format!("line {line}, column {column}: ")).unwrap_or_default();
+            format!("{place}no YAML of a kubeconfig: {misfit}")
+        }
+        Why::ReadConfig(error, _) => format!("cannot be read ({error}); expected a file as kubectl takes it"),
+        Why::CurrentContextNotSet => "no context in it is the current one; expected current-context: NAME".to_owned(),
+        other => told(other),
+    }
+}
+
+/// What a client cannot be made of.
+fn unfit(error: &kube::Error) -> StartupError {
+    let (what, why) = ("the client of the API server", told(error));
+    let proxied =
+        matches!(error, kube::Error::ProxyProtocolDisabled { .. } | kube::Error::ProxyProtocolUnsupported { .. });
+    let why =
+        if proxied { "its kubeconfig has a proxy-url, and no proxy is gone through there".to_owned() } else { why };
+    StartupError::Environment { what, why }
+}
+
+/// Waits for any answer of the API server: even a refusal shows that it is there. It says what it waits for, and until
+/// when.
 async fn reachable(client: &kube::Client, clock: &Clock, url: &str, deadline: Duration) -> Result<(), StartupError> {
     let api = Api::new(client.clone(), clock.clone(), deadline.min(PATIENCE), Arc::default());
     let began = clock.since_start();
+    let left = || PATIENCE.saturating_sub(clock.since_start().saturating_sub(began));
+    info!(cluster = url, "asking the API server for an answer, for at most {} s", PATIENCE.as_secs());
+    let mut why = "no answer within the deadline";
+    let mut told: Option<(Duration, &str)> = None;
     loop {
-        let why = match api.send("version", &Request::new(Method::Get, "/version")).await {
-            Reply::Http { .. } => return Ok(()),
-            Reply::TimedOut => "no answer within the deadline",
-            Reply::Reset { sent: true } => "the connection broke",
-            Reply::Reset { sent: false } => "no connection could be made",
-            Reply::Fenced => "nothing may be sent",
+        let request = Request::new(Method::Get, "/version");
+        let asked = api.send("version", &request);
+        tokio::pin!(asked);
+        let reply = loop {
+            tokio::select! {
+                biased;
+                reply = &mut asked => break Some(reply),
+                () = tokio::time::sleep(left()), if left() < REMINDER => break None,
+                () = tokio::time::sleep(REMINDER) => waiting(url, "no answer yet", left()),
+            }
         };
-        if clock.since_start().saturating_sub(began) >= PATIENCE {
+        why = match reply {
+            Some(Reply::Http { .. }) => return Ok(()),
+            Some(Reply::TimedOut) => "no answer within the deadline",
+            Some(Reply::Reset { sent: true }) => "the connection broke",
+            Some(Reply::Reset { sent: false }) => "no connection could be made",
+            Some(Reply::Fenced) => "nothing may be sent",
+            None => why,
+        };
+        if left().is_zero() {
             return Err(StartupError::Unreachable { url: url.to_owned(), why: why.to_owned() });
         }
-        tokio::time::sleep(PAUSE).await;
+        let now = clock.since_start();
+        if told.is_none_or(|(at, said)| said != why || now.saturating_sub(at) >= REMINDER) {
+            waiting(url, why, left());
+            told = Some((now, why));
+        }
+        tokio::time::sleep(PAUSE.min(left())).await;
     }
+}
+
+/// A start that takes its time is told of, at once and then now and again.
+fn waiting(url: &str, why: &str, left: Duration) {
+    let (pause, left) = (PAUSE.as_secs(), left.as_secs());
+    warn!(
+        cluster = url,
+        "the API server does not answer: {why}; asked again every {pause} s, given up after {left} s more"
+    );
 }
 
 /// What a write beyond the limit of a file's size raises (`SIGXFSZ`).

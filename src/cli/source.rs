@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::field::Origin;
+use crate::reading::{self, Misfit};
 use serde_json::Value;
 use std::io::Read;
 
@@ -37,7 +38,11 @@ pub(super) fn read_all(files: &[String]) -> Result<Vec<Document>, Failure> {
 }
 
 fn name(file: &str) -> &str {
-    if file == "-" { "stdin" } else { file }
+    match file {
+        "-" => "stdin",
+        "" => "\"\"",
+        file => file,
+    }
 }
 
 /// The text of a file, or of stdin.
@@ -75,15 +80,7 @@ fn json(file: &str, text: &str) -> Result<Vec<Document>, Failure> {
         let start = stream.byte_offset();
         let Some(next) = stream.next() else { return Ok(documents) };
         let document = documents.len() + 1;
-        let value = next.map_err(|error| {
-            let words = error.to_string();
-            let words = words.split(" at line ").next().unwrap_or_default();
-            let (line, column) = (error.line(), error.column());
-            Failure::Usage(format!(
-                "{}, document {document}: line {line}, column {column}: {words}; expected JSON",
-                name(file)
-            ))
-        })?;
+        let value = next.map_err(|error| refused(file, document, &reading::json(&error), "JSON"))?;
         documents.push(Document { origin: Origin { file: file.to_owned(), document, line: line.at(start) }, value });
     }
 }
@@ -121,7 +118,10 @@ fn yaml(file: &str, text: &str) -> Result<Vec<Document>, Failure> {
         with_snippet: false,
     };
     let found = serde_saphyr::from_multiple_with_options::<serde_saphyr::Spanned<Value>>(text, options);
-    let found = found.map_err(|error| Failure::Usage(format!("{}: {}; expected YAML", name(file), told(&error))))?;
+    let found = found.map_err(|error| {
+        let misfit = reading::yaml(&error);
+        refused(file, misfit.at.map_or(1, |(line, _)| reading::document(text, line)), &misfit, "YAML")
+    })?;
     let document = |(at, spanned): (usize, serde_saphyr::Spanned<Value>)| {
         let origin = Origin { file: file.to_owned(), document: at + 1, line: spanned.referenced.line() };
         Document { origin, value: spanned.value }
@@ -129,17 +129,10 @@ fn yaml(file: &str, text: &str) -> Result<Vec<Document>, Failure> {
     Ok(found.into_iter().enumerate().map(document).collect())
 }
 
-/// The parser's words on one line, the place first.
-fn told(error: &serde_saphyr::Error) -> String {
-    let words = error.render();
-    let words = words.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-    // Advice for whoever calls the parser, not for whoever wrote the file.
-    let words = words.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
-    match error.location().filter(|at| at.line() > 0) {
-        Some(at) => {
-            let words = words.split(" at line ").next().unwrap_or_default().to_owned();
-            format!("line {}, column {}: {words}", at.line(), at.column())
-        }
-        None => words,
-    }
+/// One message: where, what stands there, what to write instead.
+fn refused(file: &str, document: usize, misfit: &Misfit, language: &str) -> Failure {
+    let place = misfit.at.map(|(line, column)| format!(" (line {line}, column {column})")).unwrap_or_default();
+    let silent = misfit.expected.is_empty() && !misfit.found.contains("expected");
+    let expected = if silent { format!("; expected {language}") } else { String::new() };
+    Failure::Usage(format!("{}, document {document}{place}: no {language}: {misfit}{expected}", name(file)))
 }

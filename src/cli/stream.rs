@@ -68,6 +68,8 @@ struct Reading {
     objects: BTreeMap<Kind, BTreeMap<Key, Value>>,
     observation: Option<(Document, Value)>,
     newest: Option<Timestamp>,
+    /// Where each object stands; more than one place is one too many.
+    places: BTreeMap<(Kind, Key), Vec<String>>,
     skipped: BTreeMap<String, usize>,
     unlabelled: usize,
     notes: Vec<String>,
@@ -165,24 +167,25 @@ impl Reading {
                 metadata.entry("generation").or_insert(json!(1));
             }
         }
+        self.places.entry((kind, key.clone())).or_default().push(at.place());
         self.add(kind, key, object);
         Ok(())
     }
 
     fn add(&mut self, kind: Kind, key: Key, object: Value) {
         let objects = self.objects.entry(kind).or_default();
-        if let Some(other) = objects.get(&key) {
-            let resource = kind.resource();
-            self.notes.push(format!("{resource} {key} occurs twice: the one of the higher resourceVersion counts"));
-            if version(other) > version(&object) {
-                return;
-            }
+        if objects.get(&key).is_none_or(|other| version(other) <= version(&object)) {
+            objects.insert(key, object);
         }
-        objects.insert(key, object);
     }
 
     fn finish(mut self) -> Result<Stream, Failure> {
         self.distinct_uids()?;
+        for ((kind, key), places) in self.places.iter().filter(|(_, places)| places.len() > 1) {
+            let (times, places) = (places.len(), places.join("; "));
+            let counts = "the one of the highest resourceVersion counts, and of equal ones the last";
+            self.notes.push(format!("{} {key} is given {times} times: {places}; {counts}", kind.resource()));
+        }
         let keys = |kind: Kind| -> BTreeSet<Key> {
             self.objects.get(&kind).into_iter().flatten().map(|(key, _)| key.clone()).collect()
         };
@@ -217,8 +220,14 @@ impl Reading {
         for (key, object) in self.objects.get(&Kind::CocoonSets).into_iter().flatten() {
             let uid = meta::text(object, "uid");
             if let Some(other) = uids.insert(uid.clone(), key) {
+                let place = |key: &Key| {
+                    let places = self.places.get(&(Kind::CocoonSets, key.clone()));
+                    places.and_then(|places| places.last()).cloned().unwrap_or_default()
+                };
+                let (at, there) = (place(key), place(other));
                 return Err(Failure::Usage(format!(
-                    "CocoonSet {key}: metadata.uid: {uid} is the uid of CocoonSet {other} too; expected a uid of its own"
+                    "{at}: CocoonSet {key}: metadata.uid: {uid} is the uid of CocoonSet {other} too ({there}); expected a \
+                     uid of its own"
                 )));
             }
         }

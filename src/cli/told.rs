@@ -1,5 +1,6 @@
 //! `explain` for people: the object, what was seen, what each concern said, and what is awaited.
 
+use super::answers;
 use super::explain::Explained;
 use super::paint::Paint;
 use super::table::table;
@@ -78,7 +79,8 @@ fn object(out: &mut String, one: &Explained, now: Timestamp, paint: Paint) {
         section(out, "seen", &facts, paint);
     }
     let answer = |(attempt, outcome): &(Attempt, Outcome)| {
-        format!("{}: {} ({})", spelled(attempt, subject), outcome.class, short(&outcome.message))
+        let words = answers::said(outcome).map(|words| format!(" ({})", short(&words))).unwrap_or_default();
+        format!("{}: {}{words}", spelled(attempt, subject), outcome.class)
     };
     let answers: Vec<String> = one.outcomes.iter().map(answer).collect();
     section(out, "came back", &answers, paint);

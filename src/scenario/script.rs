@@ -48,8 +48,8 @@ impl Script {
     pub fn parse(file: &str, text: &str) -> Result<Self, ScriptError> {
         let failed = |at, message: String| ScriptError { file: file.to_owned(), at, message };
         let script: Self = serde_saphyr::from_str(text).map_err(|error| {
-            let at = error.location().map(|location| (location.line(), location.column()));
-            failed(at, one_line(&error.without_snippet().to_string()))
+            let misfit = crate::reading::yaml(&error);
+            failed(misfit.at, misfit.to_string())
         })?;
         if script.story.trim().is_empty() {
             return Err(failed(None, "story: a sentence is expected".to_owned()));
@@ -70,8 +70,4 @@ impl Script {
         })?;
         Self::parse(&file, &text)
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Whether and how a leader is elected.
 #[derive(Clone, Debug, Args)]
 pub struct ElectionOptions {
-    /// Elect a leader among replicas
+    /// Elect a leader among replicas; with false, the other flags of the election mean nothing
     #[arg(long, env = "LEADER_ELECT", value_name = "BOOL", action = ArgAction::Set, num_args = 0..=1,
         require_equals = true, default_value = "true", default_missing_value = "true", value_parser = flag_or_empty)]
     pub leader_elect: OrUnset<bool>,

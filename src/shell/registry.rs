@@ -4,6 +4,7 @@
 mod challenge;
 pub mod credentials;
 mod exchange;
+pub mod proxy;
 mod remote;
 mod target;
 mod tickets;
@@ -16,6 +17,7 @@ use crate::core::outcome::{Answer, Class, Outcome};
 use crate::core::wire::{Reply, Verb};
 use credentials::Keyring;
 use futures::future::BoxFuture;
+use proxy::Proxies;
 use remote::{Asked, Remote, Said};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,10 +49,23 @@ enum Backend {
 }
 
 impl Registry {
-    /// Over HTTP, at this base; anonymous until a keyring is given.
+    /// Over HTTP, at this base; anonymous until a keyring is given. The environment says which proxy stands before it.
     pub fn http(base: Base, clock: Clock) -> Result<Self, StartupError> {
-        let remote = Remote::new(base, clock.clone(), DEADLINE)?;
+        Self::http_through(base, clock, Proxies::of_environment())
+    }
+
+    /// The same, through these proxies.
+    pub fn http_through(base: Base, clock: Clock, proxies: Proxies) -> Result<Self, StartupError> {
+        let remote = Remote::new(base, clock.clone(), DEADLINE, proxies)?;
         Ok(Self { backend: Backend::Http(Box::new(remote)), limits: Limits::new(clock), deadline: DEADLINE })
+    }
+
+    /// The proxy that stands before it.
+    pub fn proxy(&self) -> Option<&str> {
+        match &self.backend {
+            Backend::Http(remote) => remote.proxy.as_deref(),
+            Backend::Local(_) => None,
+        }
     }
 
     /// In the same process.

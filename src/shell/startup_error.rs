@@ -66,6 +66,12 @@ pub enum StartupError {
         /// Why.
         why: String,
     },
+    /// A proxy is named that cannot be spoken with.
+    #[error("HTTPS_PROXY or ALL_PROXY names {address}: expected an address that begins with http://")]
+    Proxy {
+        /// As given, without user and password.
+        address: String,
+    },
     /// The machine's certificates cannot be used.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),
@@ -96,6 +102,7 @@ impl StartupError {
             | Self::Election { .. }
             | Self::Address { .. }
             | Self::Listener { .. }
+            | Self::Proxy { .. }
             | Self::Record { .. }
             | Self::Kubeconfig { .. } => 2,
             Self::NoCluster { .. }

@@ -39,7 +39,11 @@ where
     let request = match read(&parts, &bytes) {
         Ok(Some(request)) => request,
         Ok(None) => return Ok(answer(&cluster.with(|world| world.store.unknown_method(parts.uri.path())))),
-        Err(reply) => return Ok(answer(&reply)),
+        // Where nothing is served, that is what there is to say, whatever was sent.
+        Err(reply) => {
+            let nowhere = cluster.with(|world| world.store.unserved(parts.uri.path()));
+            return Ok(answer(&nowhere.unwrap_or(*reply)));
+        }
     };
     let header = |name| parts.headers.get(name).and_then(|value: &::http::HeaderValue| value.to_str().ok());
     let accept = header(ACCEPT).unwrap_or("");

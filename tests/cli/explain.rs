@@ -238,6 +238,22 @@ fn the_text_names_object_facts_rules_reasons_and_what_is_awaited() {
     insta::assert_snapshot!(ran.out);
 }
 
+/// An answer without words is told without an empty pair of brackets.
+#[test]
+fn an_answer_without_words_is_told_by_what_came() {
+    let created = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "namespace": "a", "name": "x-0", "uid": "u", "resourceVersion": "42" } });
+    let seen = observation(json!({ "outcomes": [
+        { "object": "a/x", "action": "CreatePod", "status": 201, "body": created },
+        { "object": "a/x", "action": "ProbeSnapshot", "status": 404 },
+        { "object": "a/x", "action": "DeletePod", "status": 403 },
+        { "object": "a/x", "action": "PatchStatus", "status": "timeout" },
+    ] }));
+    let ran = run(&["explain", "-f", "-"], format!("{}\n{seen}", set("a", "x")).as_bytes());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(!ran.out.contains("()"), "{}", ran.out);
+    assert!(ran.out.contains("CreatePod x-0: Done (the object as of resourceVersion 42)\n"), "{}", ran.out);
+}
+
 #[test]
 fn many_objects_begin_with_a_table() {
     let text: String = (0..200).map(|at| format!("{}\n", set("a", &format!("x{at:03}")))).collect();

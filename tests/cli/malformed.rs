@@ -220,6 +220,133 @@ fn files_that_cannot_be_read_are_named() {
     assert_eq!((twice.code, twice.err.lines().count()), (2, 1), "{}", twice.err);
 }
 
+/// What is wrong and what to do, in words of whoever wrote the file: no parser's, and the place once.
+#[test]
+fn a_misfit_is_told_once_and_in_plain_words() {
+    for (text, told) in [
+        (
+            "kind: Pod\nkind: Pod\n",
+            "stdin, document 1 (line 2, column 1): no YAML: the key kind twice; expected each key once",
+        ),
+        (
+            "a: b: c\n",
+            "stdin, document 1 (line 1, column 5): no YAML: a colon where no key can end; expected quotes around text that holds a colon",
+        ),
+        (
+            "a: 1\n---\nb:\n  - x\n c: d\n",
+            "stdin, document 2 (line 5, column 2): no YAML: a line that does not line up with the keys above; expected the same indentation for all keys",
+        ),
+        (
+            "a:\n\tb: c\n",
+            "stdin, document 1 (line 2, column 2): no YAML: a tab where spaces have to be; expected spaces",
+        ),
+        (
+            "a: \"x\n",
+            "stdin, document 1 (line 1, column 4): no YAML: a quote that is never closed; expected a quote at the end of the text",
+        ),
+        (
+            "a: {b: c\n",
+            "stdin, document 1 (line 1, column 4): no YAML: a bracket that is never closed; expected a ] or } for every [ or {",
+        ),
+        (
+            "a: *x\n",
+            "stdin, document 1 (line 1, column 4): no YAML: an alias of an anchor that is not there; expected the anchor &NAME before the alias *NAME",
+        ),
+        (
+            "@a: b\n",
+            "stdin, document 1 (line 1, column 1): no YAML: a character that no text can begin with unquoted; expected quotes around the text",
+        ),
+        ("{\"a\" 1}", "stdin, document 1 (line 1, column 6): no JSON: a key without a colon; expected \"KEY\": VALUE"),
+        (
+            "{\"a\":\n[\"x\" 1]}",
+            "stdin, document 1 (line 2, column 6): no JSON: no comma between two entries; expected a comma, or a closing bracket",
+        ),
+    ] {
+        let ran = run(&["explain", "-f", "-"], text.as_bytes());
+        assert_eq!((ran.code, ran.err.trim_end()), (2, told), "{text}");
+    }
+}
+
+/// Whatever is wrong with a text, no word of a library shows.
+#[test]
+fn no_parser_shows_through() {
+    let broken = [
+        "a: [b",
+        "a: ]",
+        "- a\nb: c",
+        "a: b\n- c",
+        "a: 'x",
+        "a: \"\\q\"",
+        "a: \"\\ud800\"",
+        "a: |x\n b",
+        "%YAML 3\n---\na: b",
+        "%FOO\n",
+        "a: !!binary x",
+        "a: !<x",
+        "a: &",
+        "a: *",
+        "? a\n? b",
+        "a: 1e999",
+        "a: .nan",
+        "<<: [1]",
+        "a: b\n...\nc",
+        "`a`",
+        "a: {b: c, d",
+        "a: [b, {c]",
+        "a: #x\n#y\n -",
+        "a:\n- b\n c",
+        "key\nkey2: x",
+        "{\"a\": nul}",
+        "{\"a\": 01}",
+        "{\"a\":\"\\x\"}",
+        "{\"a\":1,}",
+        "[1,]",
+        "{\"a\"",
+        "{1:2,",
+        "{\"a\":1}}",
+        "---\n--- x: y\n- z",
+        "a: @b",
+        "a: %b",
+        "a:\tb\n\tc: d",
+    ];
+    let words = [
+        "scalar",
+        "token",
+        "flow",
+        "block",
+        "simple key",
+        "did not find",
+        "while parsing",
+        "while scanning",
+        "serde",
+        "EOF",
+        "mapping start",
+        "Options",
+        "budget",
+        "variant",
+        "at line",
+        "policy",
+    ];
+    for text in broken {
+        let ran = run(&["explain", "-f", "-"], text.as_bytes());
+        let found = words.iter().find(|word| ran.err.contains(*word));
+        assert_eq!(found, None, "{text:?}: {}", ran.err);
+        assert!(ran.code != 2 || ran.err.contains("expected"), "{text:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn what_is_given_twice_is_said_with_its_places() {
+    let one = set("a", "x");
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": [one, set("a", "y")] });
+    let ran = run(&["explain", "-f", "-", "-o", "json"], format!("{one}\n---\n{list}").as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let notes: Vec<&str> = ran.err.lines().collect();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let told = "cocoonsets a/x is given 2 times: stdin, document 1 (line 1); stdin, document 2 (line 3): items[0];";
+    assert!(notes[0].contains(told), "{}", notes[0]);
+}
+
 /// A fault in the second file is not blamed on the first.
 #[test]
 fn the_file_at_fault_is_named() {

@@ -59,11 +59,11 @@ fn what_cannot_be_played_leaves_with_two_and_a_reason() {
         (&["replay", "no-such.yaml"], "no-such.yaml: cannot be read"),
         (&["replay", "tests/golden"], "tests/golden: is a directory; expected a scenario file"),
         (&["replay", "--check", &alone], "no transcript is recorded; expected one in "),
-        (&["replay", &odd], "unknown field `tale`"),
+        (&["replay", &odd], "unknown field tale; expected one of "),
         (&["replay", "--schema", "--check"], "--schema"),
         (&["replay", "--object", "a/b", STORY], "is a scenario, and --object picks among recorded passes"),
         (&["replay", &phase], "\"Foo\" is no phase; expected one of Pending, "),
-        (&["replay", &unknown], "unknown-kind.jsonl:1: kind \"Foo\" is none of this operator's"),
+        (&["replay", &unknown], "unknown-kind.jsonl:1: no recorded pass: kind \"Foo\" is none of this operator's"),
         (&["sandbox", "--listen", "127.0.0.1:99999"], "up to 65535"),
     ] {
         let ran = run(args, b"");

@@ -27,6 +27,39 @@ fn wrong_usage_leaves_with_two_and_nothing_on_stdout() {
     assert!(run(&["explian"], b"").err.contains("explain"), "what was meant");
 }
 
+/// What is wrong with a kubeconfig is told as of any other file: once, in one line, without a library's words.
+#[cfg(feature = "shell")]
+#[test]
+fn a_kubeconfig_that_does_not_read_is_told_in_one_line() {
+    for (name, text, told) in [
+        (
+            "open",
+            "clusters: [\n",
+            "line 1, column 11: no YAML of a kubeconfig: a bracket that is never closed; expected",
+        ),
+        ("list", "clusters: 5\n", "line 1, column 11: no YAML of a kubeconfig: expected a list"),
+        ("empty", "", "expected current-context: NAME"),
+    ] {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kubeconfig-{name}"));
+        std::fs::write(&path, text).expect("written");
+        let path = path.display().to_string();
+        for args in [
+            &["dump", "--kubeconfig", &path, "cocoonset/x"][..],
+            &["run", "--oci-registry=a.b/c", "--kubeconfig", &path],
+        ] {
+            let ran = run(args, b"");
+            assert_eq!((ran.code, ran.out.as_str(), ran.err.lines().count()), (2, "", 1), "{args:?}: {}", ran.err);
+            assert!(
+                ran.err.contains(&format!("kubeconfig {path}: ")) && ran.err.contains(told),
+                "{args:?}: {}",
+                ran.err
+            );
+        }
+    }
+    let ran = run(&["dump", "--kubeconfig", "no-such-file", "cocoonset/x"], b"");
+    assert!(ran.err.starts_with("kubeconfig no-such-file: cannot be read ("), "{}", ran.err);
+}
+
 #[test]
 fn help_and_version_are_results() {
     let help = run(&["--help"], b"");

@@ -162,6 +162,22 @@ async fn a_body_in_protobuf_of_a_kind_that_is_not_known_is_refused() {
     }
 }
 
+/// As `kubectl create deployment` sends it.
+#[tokio::test]
+async fn where_nothing_is_served_a_body_in_protobuf_changes_nothing() {
+    let cluster = cluster().await;
+    let headers = [("content-type", "application/vnd.kubernetes.protobuf")];
+    let deployment: &[u8] = b"k8s\0\x0a\x15\x0a\x07apps/v1\x12\x0aDeployment\x12\x00";
+    for path in [
+        "/apis/apps/v1/namespaces/default/deployments",
+        "/api/v1/namespaces/default/endpoints",
+        "/api/v1/namespaces/default/serviceaccounts/default/token",
+    ] {
+        let answer = send(&cluster, "POST", path, &headers, deployment).await;
+        assert_eq!(answer.status, 404, "{path}");
+    }
+}
+
 #[tokio::test]
 async fn a_review_says_what_authorization_would() {
     let cluster = cluster().await;

@@ -3,6 +3,7 @@
 
 mod auth;
 mod hostile;
+mod proxy;
 mod server;
 mod tls;
 

@@ -144,6 +144,7 @@ fn a_definition_that_goes_takes_its_objects_along() {
     let mut store = with_set(json!({"agent": {"image": "a"}}));
     let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cocoonsets.cocoonset.cocoonstack.io";
     sure(&super::delete(&mut store, definition, Value::Null));
+    super::pass(&mut store, 1);
     assert_eq!(get(&mut store, &demo()).status, 404);
     assert_eq!(store.objects("cocoonsets.cocoonset.cocoonstack.io", None).count(), 0);
 }

@@ -1,8 +1,10 @@
 //! What the store does beyond the recorded answers: the platform's own kinds, patches, collections, controllers.
 
 mod admission;
+mod bounds;
 mod collections;
 mod controllers;
+mod definitions;
 mod events;
 mod kinds;
 mod laws;

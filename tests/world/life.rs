@@ -236,6 +236,32 @@ fn a_fork_needs_its_source_on_the_node() {
 }
 
 #[test]
+fn addresses_are_unique_however_machines_come_about() {
+    let mut world = world(&["node-a"]);
+    let given = [("cocoonset.cocoonstack.io/managed", ""), ("vm.cocoonstack.io/id", "ext-7")];
+    create(&mut world, pod("demo-0", &[]));
+    pass(&mut world, 20);
+    // Somebody's own machine has the address that would come next.
+    let first = annotation(&world, "demo-0", "vm.cocoonstack.io/ip").to_owned();
+    let (network, last) = first.rsplit_once('.').expect("an address");
+    let next = format!("{network}.{}", last.parse::<u8>().expect("a number") + 1);
+    create(&mut world, pod("demo-ext", &[&given[..], &[("vm.cocoonstack.io/ip", &next)]].concat()));
+    for slot in 1..=5 {
+        let from = [("vm.cocoonstack.io/fork-from", "vk-ns-demo-0")];
+        create(&mut world, pod(&format!("demo-{slot}"), &from));
+        let booted = [("cocoonset.cocoonstack.io/mode", "run")];
+        create(&mut world, pod(&format!("demo-boot-{slot}"), &booted));
+    }
+    pass(&mut world, 120);
+    let mut all: Vec<&str> = world.nodes.vms().map(|(_, _, vm)| vm.ip.as_str()).collect();
+    assert_eq!(all.len(), 12);
+    assert!(all.iter().all(|ip| !ip.is_empty()), "{all:?}");
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 12, "{all:?}");
+}
+
+#[test]
 fn an_unmanaged_pod_needs_its_id_and_ip() {
     let mut world = world(&["node-a"]);
     let given = [

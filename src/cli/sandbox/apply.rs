@@ -57,6 +57,7 @@ pub(super) fn read(files: &[String]) -> Result<Vec<Manifest>, Failure> {
             expand(&document.value, String::new(), &document.origin, None, &mut manifests)?;
         }
     }
+    doubles(&manifests);
     let rank = |manifest: &Manifest| match manifest.kind.as_str() {
         "CustomResourceDefinition" => 0,
         "Namespace" => 1,
@@ -65,6 +66,25 @@ pub(super) fn read(files: &[String]) -> Result<Vec<Manifest>, Failure> {
     };
     manifests.sort_by_key(rank);
     Ok(manifests)
+}
+
+/// Says which objects are given more than once, and where: mostly it is one copy too many.
+fn doubles(manifests: &[Manifest]) {
+    let mut places: BTreeMap<(&str, String, String), Vec<String>> = BTreeMap::new();
+    for manifest in manifests {
+        let namespace = match meta::text(&manifest.value, "namespace") {
+            none if none.is_empty() => "default".to_owned(),
+            namespace => namespace,
+        };
+        let key = (manifest.kind.as_str(), namespace, meta::text(&manifest.value, "name"));
+        places.entry(key).or_default().push(manifest.at().place());
+    }
+    for ((kind, namespace, name), places) in places.iter().filter(|(_, places)| places.len() > 1) {
+        let (times, places) = (places.len(), places.join("; "));
+        note(&format!(
+            "{kind} {name} (namespace {namespace}) is given {times} times: {places}; each is merged into the one before"
+        ));
+    }
 }
 
 /// One object, or the items of a list; items of a typed list may leave out what they are.

@@ -49,8 +49,8 @@ Several hold when all hold at the same time. The namespace is default where none
 With --until: 0 once it holds, 1 at the timeout or when interrupted before. Without: 0 at Ctrl-C or SIGTERM. \
 3 where a port is taken; only the default ports of metrics, probes and debugging give way to free ones, which stderr names.
 
-The sandbox has a registry of its own and no kubeconfig: those flags of run mean nothing here. \
-See docs/sandbox.md.";
+The sandbox has a registry of its own and no kubeconfig: those flags of run mean nothing here, and with --no-operator \
+none of them does; --record and --dry-run are refused then. See docs/sandbox.md.";
 
 /// `sandbox`.
 #[derive(Clone, Debug, clap::Args)]
@@ -98,6 +98,7 @@ enum End {
 
 /// `sandbox`.
 pub fn run(args: &Args) -> Result<Report, Failure> {
+    check(args)?;
     let manifests = apply::read(&args.files)?;
     if args.files.is_empty() && args.until.iter().any(|text| text == "gone") {
         return Err(Failure::Usage("--until \"gone\": nothing was applied; expected -f FILE with it".to_owned()));
@@ -109,6 +110,20 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
     let ended = runtime.block_on(Sandbox::start_and_stay(args, &manifests));
     runtime.shutdown_background();
     ended
+}
+
+/// Refuses what would be passed over without a word where no operator runs.
+fn check(args: &Args) -> Result<(), Failure> {
+    let wishes = [
+        ("--record", args.run.record.is_some(), "there are no passes to record"),
+        ("--dry-run", args.run.dry_run, "nothing is decided that could be held back"),
+    ];
+    match wishes.iter().find(|(_, given, _)| *given && args.no_operator) {
+        None => Ok(()),
+        Some((flag, _, why)) => Err(Failure::Usage(format!(
+            "{flag}: with --no-operator {why}; expected it without --no-operator, or with the operator beside the sandbox"
+        ))),
+    }
 }
 
 /// A cluster that is served, and what is waited for.

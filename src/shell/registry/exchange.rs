@@ -1,6 +1,7 @@
 //! One request and its answer: redirects followed, the body read as far as it may be.
 
 use super::challenge::{Challenge, choose};
+use super::proxy::{Proxies, Ways};
 use super::target;
 use crate::core::wire::{Reply, retry_after};
 use crate::shell::options::StartupError;
@@ -29,7 +30,7 @@ const DIGEST: &str = "docker-content-digest";
 /// The way to servers.
 #[derive(Debug)]
 pub(super) struct Wire {
-    client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+    client: Client<HttpsConnector<Ways>, Empty<Bytes>>,
     /// What is not protected may be asked.
     plain: bool,
 }
@@ -54,7 +55,7 @@ impl Answered {
 
 impl Wire {
     /// With the machine's certificates, or those that SSL_CERT_FILE and SSL_CERT_DIR name.
-    pub fn new(base: &Base, connect: Duration) -> Result<Self, StartupError> {
+    pub fn new(base: &Base, connect: Duration, proxies: Proxies) -> Result<Self, StartupError> {
         let provider = rustls::crypto::ring::default_provider();
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
@@ -73,7 +74,7 @@ impl Wire {
             }
             Err(error) => return Err(StartupError::Tls(error.to_string())),
         };
-        let connector = tls.https_or_http().enable_http1().wrap_connector(connector);
+        let connector = tls.https_or_http().enable_http1().wrap_connector(Ways::new(connector, proxies));
         Ok(Self { client: Client::builder(TokioExecutor::new()).build(connector), plain: base.is_declared_plain() })
     }
 

@@ -4,12 +4,14 @@ use super::Term;
 use super::challenge::Challenge;
 use super::credentials::{Credentials, Keyring};
 use super::exchange::{Answered, Wire};
+use super::proxy::Proxies;
 use super::target;
 use super::tickets::{Access, Place, Tickets};
 use crate::core::classify::classify;
 use crate::core::outcome::{Class, Outcome};
 use crate::core::wire::{Reply, Verb};
 use crate::shell::clock::Clock;
+use crate::shell::options::StartupError;
 use crate::shell::reference::Base;
 use http::{HeaderValue, Method, Uri};
 use serde_json::Value;
@@ -33,6 +35,8 @@ const PASSWORD: Duration = Duration::from_secs(300);
 pub(super) struct Remote {
     pub base: Base,
     pub keyring: Keyring,
+    /// What stands before it.
+    pub proxy: Option<String>,
     wire: Wire,
     tickets: Mutex<Tickets>,
     clock: Clock,
@@ -71,9 +75,13 @@ struct Ticket {
 }
 
 impl Remote {
-    pub fn new(base: Base, clock: Clock, connect: Duration) -> Result<Self, crate::shell::options::StartupError> {
-        let wire = Wire::new(&base, connect)?;
-        Ok(Self { base, keyring: Keyring::empty(), wire, tickets: Mutex::default(), clock })
+    pub fn new(base: Base, clock: Clock, connect: Duration, proxies: Proxies) -> Result<Self, StartupError> {
+        let proxy = match base.to_string().parse() {
+            Ok(server) => proxies.named(&server)?,
+            Err(_) => None,
+        };
+        let wire = Wire::new(&base, connect, proxies)?;
+        Ok(Self { base, keyring: Keyring::empty(), proxy, wire, tickets: Mutex::default(), clock })
     }
 
     /// Asks. A 401 is answered with one new ticket and one more try; a second one stands.

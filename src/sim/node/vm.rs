@@ -15,6 +15,8 @@ const UNREADY_AFTER: Duration = Duration::from_secs(15);
 const READY_AFTER: Duration = Duration::from_secs(5);
 /// A guest is started again once in this time, seconds.
 const RESTART_EVERY: i64 = 30;
+/// How many addresses the network of a node has.
+const ADDRESSES: u64 = 250 * 250;
 
 /// A VM on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,9 +41,9 @@ impl Nodes {
     /// Makes the pod's VM.
     pub(super) fn make_vm(&mut self, uid: &str, image: &str, with_ip: bool) {
         self.made = self.made.saturating_add(1);
+        let ip = if with_ip { self.free_address(uid) } else { String::new() };
         let Some(pod) = self.pods.get_mut(uid) else { return };
         let Some(node) = self.nodes.get_mut(&pod.node) else { return };
-        let ip = if with_ip { address(node.index, self.made) } else { String::new() };
         let id = format!("{:012x}", self.made.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16);
         node.vms.insert(pod.vm.clone(), Vm { id, ip, image: image.to_owned(), running: true });
         pod.has_vm = true;
@@ -49,13 +51,21 @@ impl Nodes {
 
     /// Gives the pod's VM its address.
     pub(super) fn lease(&mut self, uid: &str) {
-        let made = self.made;
+        let ip = self.free_address(uid);
         let Some(pod) = self.pods.get(uid) else { return };
         let Some(node) = self.nodes.get_mut(&pod.node) else { return };
-        let index = node.index;
         if let Some(vm) = node.vms.get_mut(&pod.vm).filter(|vm| vm.ip.is_empty()) {
-            vm.ip = address(index, made);
+            vm.ip = ip;
         }
+    }
+
+    /// An address on the network of the pod's node that no VM of the cluster has; empty where there is none left.
+    fn free_address(&self, uid: &str) -> String {
+        let node = self.pods.get(uid).and_then(|pod| self.nodes.get(&pod.node));
+        let Some(index) = node.map(|node| node.index) else { return String::new() };
+        let is_free = |ip: &String| self.vms().all(|(_, _, vm)| vm.ip != *ip);
+        let candidates = (0..ADDRESSES).map(|at| address(index, self.made.saturating_add(at)));
+        candidates.into_iter().find(is_free).unwrap_or_default()
     }
 
     /// Removes a VM; other pods that it stands for miss it.

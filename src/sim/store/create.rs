@@ -5,7 +5,7 @@ use super::path::Call;
 use super::reply::quoted;
 use super::resource::Resource;
 use super::status_error::{self as say, Answer, FieldError, Refused, bad_request, status};
-use super::{Key, Store, StoreReply, admission, crd, event_rules, pod_errors, pods, schema, typed};
+use super::{Key, Store, StoreReply, admission, bounds, crd, crd_errors, event_rules, pod_errors, pods, schema, typed};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -146,6 +146,7 @@ impl Store {
         let resource = Arc::clone(&call.target.resource);
         let (mut object, said) = decode(call)?;
         self.check_new(call, &mut object)?;
+        self.check_definition_stays(&resource, meta(&object, "name"))?;
         admission::admit_create(self, call, &mut object)?;
         let generated = self.name_it(&mut object);
         let mut warnings = said;
@@ -229,6 +230,7 @@ impl Store {
         } else if resource.is_namespace() {
             prepare_namespace(object);
         } else if resource.is_crd() {
+            object["status"] = Value::Null;
             crd::establish(object, self.now);
         } else if resource.is_quota() {
             object["status"] = json!({});
@@ -250,10 +252,11 @@ impl Store {
         } else if resource.is_pod() {
             errors.extend(pod_errors::errors(object));
         } else if resource.is_crd() {
-            errors.extend(crd::errors(object));
+            errors.extend(crd_errors::errors(object));
         } else if event_rules::is_event(call) {
             errors.extend(event_rules::errors(call, object));
         }
+        errors.extend(bounds::errors(resource, object));
         if errors.is_empty() { Ok(()) } else { Err(say::invalid(resource, meta(object, "name"), &errors)) }
     }
 
@@ -262,7 +265,7 @@ impl Store {
             let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
             self.post(&format!("/api/v1/namespaces/{}/serviceaccounts", key.name), account);
         }
-        if key.resource == "customresourcedefinitions.apiextensions.k8s.io" {
+        if key.resource == crd::DEFINITIONS {
             self.serve_crd(key);
         }
     }

@@ -109,16 +109,20 @@ impl Store {
             }
             return Ok(self.delete_namespace(key, &current));
         }
+        if resource.is_crd() && !is_deleting(&current) {
+            return Ok(Outcome::Marked(self.mark_definition(key, &current)));
+        }
         let held = propagated(&current, options.propagation.as_deref());
         if held.is_empty() {
             self.remove(key);
-            if resource.is_crd() {
-                self.unserve_crd(&current);
-            }
             return Ok(Outcome::Gone(current.as_ref().clone()));
         }
         let mut next = current.as_ref().clone();
         set_finalizers(&mut next, &held);
+        if resource.is_crd() {
+            // The first request to delete it said nothing of grace, and every later one does.
+            set_meta(&mut next, "deletionGracePeriodSeconds", json!(0));
+        }
         if !is_deleting(&next) {
             set_meta(&mut next, "deletionTimestamp", stamp(self.now));
             set_meta(&mut next, "deletionGracePeriodSeconds", json!(0));
@@ -206,7 +210,7 @@ fn propagated(object: &Value, policy: Option<&str>) -> Vec<String> {
 
 fn check_preconditions(resource: &Resource, key: &Key, current: &Value, options: &Options) -> Result<(), Refused> {
     let (uid, version) = (meta(current, "uid"), meta(current, "resourceVersion"));
-    if resource.is_namespace() {
+    if resource.is_namespace() || (resource.is_crd() && !is_deleting(current)) {
         for (what, want, have) in
             [("UID", options.uid.as_deref(), uid), ("ResourceVersion", options.version.as_deref(), version)]
         {

@@ -4,8 +4,11 @@
 
 mod admission;
 mod apply;
+mod bounds;
+mod cel_check;
 mod controllers;
 mod crd;
+mod crd_errors;
 mod create;
 mod delete;
 mod event_rules;
@@ -146,7 +149,7 @@ impl Store {
         use crate::core::wire::{JSON, Method};
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let name = objects::meta(crd, "name");
-        let known = self.get("customresourcedefinitions.apiextensions.k8s.io", "", name);
+        let known = self.get(crd::DEFINITIONS, "", name);
         let version = known.map(|known| Value::from(objects::meta(known, "resourceVersion")));
         let mut crd = crd.clone();
         objects::set_meta(&mut crd, "resourceVersion", version.clone().unwrap_or_default());

@@ -123,6 +123,17 @@ impl Store {
         *refused.0
     }
 
+    /// The answer to whatever is sent to a path at which nothing is served; none where something is.
+    pub fn unserved(&self, path: &str) -> Option<super::StoreReply> {
+        const KNOWN: [&str; 6] = ["", "status", "scale", "binding", "eviction", "finalize"];
+        let refused = match self.resolve(path) {
+            None => self.nowhere(path),
+            Some(target) if KNOWN.contains(&target.subresource.as_str()) => return None,
+            Some(target) => status_error::no_such_subresource(&target.resource, &target.name),
+        };
+        Some(*refused.0)
+    }
+
     /// 404: built-in groups say it in a Status, everybody else in plain text.
     fn nowhere(&self, path: &str) -> status_error::Refused {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();

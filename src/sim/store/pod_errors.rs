@@ -173,6 +173,7 @@ fn toleration_errors(toleration: &Value, place: &str) -> Vec<FieldError> {
         "" | "Equal" | "Exists" => {}
         _ => errors.extend(one_of(toleration, place, "operator", &["Equal", "Exists"])),
     }
+    errors.extend(super::bounds::toleration_error(toleration, place));
     errors.extend(one_of(toleration, place, "effect", &EFFECTS));
     errors
 }

@@ -134,6 +134,9 @@ pub(super) fn update_errors(current: &Value, proposed: &Value) -> Vec<FieldError
     let tolerations =
         |pod: &Value| pod.pointer("/spec/tolerations").and_then(Value::as_array).cloned().unwrap_or_default();
     let new = tolerations(proposed);
+    if let Some(error) = super::bounds::deadline_errors(current, proposed) {
+        return vec![error];
+    }
     if fixed(current) != fixed(proposed) {
         return vec![FieldError::forbidden("spec", IMMUTABLE)];
     }

@@ -6,7 +6,7 @@ use super::objects::{bump_generation, drop_nulls, finalizers, is_deleting, meta,
 use super::path::Call;
 use super::resource::Resource;
 use super::status_error::{self as say, Answer, FieldError, FieldErrorKind, Refused, bad_request};
-use super::{Store, StoreReply, admission, crd, event_rules, pods, schema};
+use super::{Store, StoreReply, admission, bounds, crd, crd_errors, event_rules, pods, schema};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -111,9 +111,15 @@ impl Store {
             errors.extend(admission::metadata_errors(resource, proposed));
             if resource.is_pod() {
                 errors.extend(pods::update_errors(current, proposed));
+            } else if resource.is_crd() {
+                errors.extend(crd_errors::errors(proposed));
             } else if event_rules::is_event(call) {
                 errors.extend(event_rules::update_errors(call, current, proposed));
             }
+        }
+        // A node is checked as a whole, whoever writes which part of it.
+        if call.target.subresource.is_empty() || resource.is_node() {
+            errors.extend(bounds::errors(resource, proposed));
         }
         if let Some(schema) = &resource.schema {
             if call.target.subresource == "status" {

@@ -54,6 +54,7 @@ pub(super) fn message_of(version: &str, kind: &str) -> Option<&'static str> {
         ("v1", "Namespace") => "Namespace",
         ("v1", "ResourceQuota") => "ResourceQuota",
         ("v1", "Secret") => "Secret",
+        ("v1", "Service") => "Service",
         ("v1", "ServiceAccount") => "ServiceAccount",
         ("authentication.k8s.io/v1", "SelfSubjectReview") => "SelfSubjectReview",
         ("authorization.k8s.io/v1", "SelfSubjectAccessReview") => "SelfSubjectAccessReview",
@@ -76,6 +77,9 @@ pub(super) fn fields(message: &str) -> &'static [Field] {
         "ResourceQuota" => RESOURCE_QUOTA,
         "ResourceQuotaSpec" => RESOURCE_QUOTA_SPEC,
         "Secret" => SECRET,
+        "Service" => SERVICE,
+        "ServiceSpec" => SERVICE_SPEC,
+        "ServicePort" => SERVICE_PORT,
         "ServiceAccount" => SERVICE_ACCOUNT,
         "Reference" => REFERENCE,
         "SelfSubjectReview" => SELF_SUBJECT_REVIEW,
@@ -138,6 +142,22 @@ const SECRET: &[Field] = &[
     text(3, "type"),
     one(4, "stringData", TEXTS),
     one(5, "immutable", Kind::StatedFlag),
+];
+const SERVICE: &[Field] = &[metadata(), spec("ServiceSpec")];
+const SERVICE_SPEC: &[Field] = &[
+    many(1, "ports", Kind::Message("ServicePort")),
+    one(2, "selector", TEXTS),
+    text(3, "clusterIP"),
+    text(4, "type"),
+    text(7, "sessionAffinity"),
+    text(10, "externalName"),
+];
+const SERVICE_PORT: &[Field] = &[
+    text(1, "name"),
+    text(2, "protocol"),
+    one(3, "port", Kind::Stated),
+    one(4, "targetPort", Kind::NumberOrText),
+    one(5, "nodePort", Kind::Number),
 ];
 const SERVICE_ACCOUNT: &[Field] = &[
     metadata(),

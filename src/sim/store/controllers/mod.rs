@@ -1,13 +1,14 @@
-//! The controllers of the control plane, as work that falls due: namespace lifecycle, garbage collection, pod garbage
-//! collection, quota. Every write may schedule some; nothing runs until the driver says so.
+//! The controllers of the control plane, as work that falls due: namespace lifecycle, the end of definitions, garbage
+//! collection, pod garbage collection, quota. Every write may schedule some; nothing runs until the driver says so.
 
+mod definition;
 mod gc;
 mod namespace;
 mod podgc;
 
 use super::log::Entry;
 use super::objects::{Key, is_deleting, later, meta, text};
-use super::{Store, admission};
+use super::{Store, admission, crd};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 
@@ -21,6 +22,8 @@ const QUOTA_RESYNC: i64 = 300;
 pub(super) enum Work {
     /// Look at a terminating namespace.
     Namespace(String),
+    /// Empty a kind whose definition is being deleted.
+    Definition(String),
     /// Decide whether the object of this uid has lost its owners.
     Dependent(String),
     /// Go on with the foreground or orphaning deletion of the object of this uid.
@@ -40,6 +43,7 @@ impl Work {
     const fn actor(&self) -> &'static str {
         match self {
             Self::Namespace(_) => "namespace-controller",
+            Self::Definition(_) => "definition-controller",
             Self::Dependent(_) | Self::Owner(_) => "garbage-collector",
             Self::LostNode(_) | Self::PodSweep => "pod-garbage-collector",
             Self::Quota(..) | Self::QuotaRound(..) => "quota-controller",
@@ -137,6 +141,7 @@ impl Store {
     fn run(&mut self, work: Work) {
         match work {
             Work::Namespace(name) => self.sync_namespace(&name),
+            Work::Definition(name) => self.empty_kind(&name),
             Work::Dependent(uid) => self.collect_dependent(&uid),
             Work::Owner(uid) => self.process_owner(&uid),
             Work::LostNode(node) => self.collect_lost_pods(&node),
@@ -168,6 +173,7 @@ impl Store {
         match entry.key.resource.as_str() {
             "namespaces" => self.notice_namespace(entry),
             "nodes" | "pods" => self.notice_pods(entry),
+            crd::DEFINITIONS => self.notice_definition(entry),
             _ => {}
         }
     }
