@@ -116,7 +116,8 @@ fn attempt(at: &Field<'_>) -> Result<(Attempt, Record), Failure> {
     let tested = tested.map(|list| list.iter().map(|at| at.text("a finalizer").map(str::to_owned)).collect());
     let actions: Vec<(&str, ActionKind)> = ActionKind::ALL.iter().map(|kind| (kind.name(), *kind)).collect();
     let classes: Vec<(&str, Class)> = Class::ALL.iter().map(|class| (class.name(), *class)).collect();
-    let target = text(at, "target", "a pod, VM:TAG, object, pods, pod/NAME or namespace")?.unwrap_or_default();
+    let target =
+        text(at, "target", "a pod, VM:TAG, object, pods, pod/NAME, node/NAME or namespace")?.unwrap_or_default();
     let last = needed_since(at, "ageSeconds")?;
     let generation = at.get("generation").map(|at| at.whole(0, i64::MAX.unsigned_abs())).transpose()?;
     let record = Record {
@@ -171,13 +172,15 @@ fn owner(at: &Field<'_>) -> Result<(String, String), Failure> {
 }
 
 fn vanished(at: &Field<'_>) -> Result<Vanished, Failure> {
-    at.only(&["uid", "node", "hadVm", "succeeded", "givenUp", "nodeWasReady", "confirmed"])?;
+    at.only(&["uid", "node", "hadVm", "succeeded", "givenUp", "vmId", "nodeWasReady", "byUs", "confirmed"])?;
     Ok(Vanished {
         uid: at.need("uid", "the uid of the pod")?.text("the uid of the pod")?.to_owned(),
         node: text(at, "node", "the name of a node")?,
         had_vm: flag(at, "hadVm")?,
         succeeded: flag(at, "succeeded")?,
         given_up: flag(at, "givenUp")?,
+        vm_id: text(at, "vmId", "the id of its VM")?.unwrap_or_default(),
+        by_us: flag(at, "byUs")?,
         node_was_ready: at.get("nodeWasReady").map(|at| at.flag()).transpose()?,
         confirmed: flag(at, "confirmed")?,
         carried: None,
@@ -278,6 +281,8 @@ mod tests {
                 had_vm: true,
                 succeeded: false,
                 given_up: true,
+                vm_id: "v2".to_owned(),
+                by_us: true,
                 node_was_ready: Some(false),
                 confirmed: true,
                 carried: None,

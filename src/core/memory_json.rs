@@ -140,7 +140,7 @@ fn refused(refusal: &NamespaceRefusal, now: Duration) -> Value {
 
 /// What the pod was is not stated: a stream has the pods that exist.
 fn gone_pod(gone: &Vanished) -> Value {
-    let Vanished { uid, node, had_vm, succeeded, given_up, node_was_ready, confirmed, carried: _ } = gone;
+    let Vanished { uid, node, had_vm, succeeded, given_up, vm_id, node_was_ready, by_us, confirmed, carried: _ } = gone;
     let mut out = json!({
         "uid": uid, "hadVm": had_vm, "succeeded": succeeded, "givenUp": given_up, "confirmed": confirmed,
     });
@@ -150,6 +150,12 @@ fn gone_pod(gone: &Vanished) -> Value {
         }
         if let Some(ready) = node_was_ready {
             out.insert("nodeWasReady".to_owned(), json!(ready));
+        }
+        if !vm_id.is_empty() {
+            out.insert("vmId".to_owned(), json!(vm_id));
+        }
+        if *by_us {
+            out.insert("byUs".to_owned(), json!(true));
         }
     }
     out

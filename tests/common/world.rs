@@ -133,6 +133,7 @@ impl World {
             Question::ReadLive(Live::Object) => found(self.set.as_ref()),
             Question::ReadLive(Live::Pod(pod)) => found(self.pods.get(pod)),
             Question::ReadLive(Live::Namespace) => found(self.namespace.as_ref()),
+            Question::ReadLive(Live::Node(node)) => found(self.nodes.get(node)),
             Question::ReadLive(Live::Pods) => Outcome {
                 answer: Answer::List {
                     items: self.pods.values().cloned().collect(),

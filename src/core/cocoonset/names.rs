@@ -45,11 +45,12 @@ impl SetFacts {
         hints.into_iter().find(|key| self.annotation(key).is_some())
     }
     /// Whether the set has state under this VM name that needs no pod (decision R23): by its record; by its status, where
-    /// the set is in a phase without pods or bears a hint of one; or while it is being deleted and had that VM.
+    /// the set is in a phase without pods or bears a hint of one; or where it had that VM: without its pod the VM may run
+    /// on, on a lost node or until it is saved (R18).
     pub fn holds(&self, vm: &str) -> bool {
         self.vms_on_record().any(|name| name == vm)
             || (self.status.vm_names().any(|name| name == vm) && self.may_have_no_pods())
-            || (self.deleting.is_some() && self.claims() > 0 && self.status.had_vm(vm))
+            || ((self.deleting.is_none() || self.claims() > 0) && self.status.had_vm(vm))
     }
     fn may_have_no_pods(&self) -> bool {
         let phase = self.status.phase.as_ref().is_some_and(is_kept);
@@ -85,9 +86,13 @@ impl SetStatus {
     }
     /// Whether an entry says that there was a VM of this name.
     pub fn had_vm(&self, vm: &str) -> bool {
+        self.vms_had().any(|name| name == vm)
+    }
+    /// Every VM name that an entry says there was a VM of.
+    pub fn vms_had(&self) -> impl Iterator<Item = &str> {
         let agents = self.agents.iter().map(|entry| (&entry.vm_name, &entry.vm_id));
-        let mut entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.vm_name, &entry.vm_id)));
-        entries.any(|(name, id)| name == vm && !id.is_empty())
+        let entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.vm_name, &entry.vm_id)));
+        entries.filter(|(_, id)| !id.is_empty()).map(|(name, _)| name.as_str())
     }
     /// The id of this pod's VM, as it was last seen.
     pub fn vm_id_of(&self, pod: &str) -> Option<&str> {
@@ -96,12 +101,18 @@ impl SetStatus {
         entries.find(|(name, id)| *name == pod && !id.is_empty()).map(|(_, id)| id.as_str())
     }
     /// The node on which the VM of this pod was last seen, if it was seen to have one.
-    pub fn last_node_of(&self, pod: &str) -> Option<String> {
+    pub fn last_node_of(&self, pod: &str) -> Option<&str> {
         let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_id, &entry.node_name));
         let toolboxes = self.toolboxes.iter().map(|entry| (&entry.pod_name, &entry.vm_id, &entry.node_name));
         let mut entries = agents.chain(toolboxes);
         let (_, _, node) = entries.find(|(name, id, node)| *name == pod && !id.is_empty() && !node.is_empty())?;
-        Some(node.clone())
+        Some(node.as_str())
+    }
+    /// The VM name that an entry gives this pod.
+    pub fn vm_name_of(&self, pod: &str) -> Option<&str> {
+        let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_name));
+        let mut entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.pod_name, &entry.vm_name)));
+        entries.find(|(name, vm)| *name == pod && !vm.is_empty()).map(|(_, vm)| vm.as_str())
     }
     /// Every node that an entry names.
     pub fn node_names(&self) -> impl Iterator<Item = &str> {
