@@ -20,7 +20,7 @@ pub(super) struct Kept {
     pub memory: Memory,
 }
 
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 17] = [
     "uid",
     "unseen",
     "attempts",
@@ -34,6 +34,7 @@ const FIELDS: [&str; 16] = [
     "foreign",
     "found",
     "kept",
+    "lostNodes",
     "nodeNamesPruned",
     "scalePruned",
     "error",
@@ -84,6 +85,9 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
     }
     for (vm, age) in map(at, "kept", "ages in seconds by VM name")? {
         memory.kept.insert(vm.to_owned(), OLDEST.saturating_sub(age.seconds()?));
+    }
+    for (node, age) in map(at, "lostNodes", "ages in seconds by node")? {
+        memory.lost_nodes.insert(node.to_owned(), OLDEST.saturating_sub(age.seconds()?));
     }
     memory.node_names_pruned = flag(at, "nodeNamesPruned")?;
     memory.scale_pruned = flag(at, "scalePruned")?;
@@ -293,6 +297,7 @@ mod tests {
         memory.foreign.insert("x-3".to_owned(), Foreign { owner, deleting: true, looks: 4, last: ago(9) });
         memory.found.insert("vk-a-x-4".to_owned(), ago(30));
         memory.kept.insert("vk-a-x-5".to_owned(), ago(40));
+        memory.lost_nodes.insert("n".to_owned(), ago(50));
         memory.woken.insert("u9".to_owned());
         memory.stamps.insert(jiff::Timestamp::UNIX_EPOCH, (Duration::from_secs(70), OLDEST));
         memory.node_names_pruned = true;

@@ -48,6 +48,9 @@ pub struct Memory {
     /// Names on record whose tags were found to be there still: VM name to when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kept: BTreeMap<String, Duration>,
+    /// Nodes that a live read showed lost: name to when.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub lost_nodes: BTreeMap<String, Duration>,
     /// The API server drops `nodeName` from status entries: its CRD is an older one (decision R25).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub node_names_pruned: bool,
@@ -275,11 +278,10 @@ impl Memory {
     }
     /// The same of nodes, those of pods that are gone apart.
     pub fn retain_nodes(&mut self, nodes: &dyn Fn(&str) -> bool) {
-        let lost = |node: &str| self.vanished.values().any(|gone| gone.node.as_deref() == Some(node));
-        self.attempts.retain(|attempt, _| {
-            let node = attempt.target.strip_prefix("node/").filter(|_| attempt.action == ActionKind::ReadLive);
-            node.is_none_or(|node| nodes(node) || lost(node))
-        });
+        let gone: BTreeSet<String> = self.vanished.values().filter_map(|gone| gone.node.clone()).collect();
+        let keeps = |node: &str| nodes(node) || gone.contains(node);
+        self.lost_nodes.retain(|node, _| keeps(node));
+        self.attempts.retain(|attempt, _| attempt.target.strip_prefix("node/").is_none_or(keeps));
     }
 }
 

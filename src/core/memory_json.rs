@@ -40,6 +40,7 @@ fn of(memory: &Memory, now: Duration) -> Map<String, Value> {
         foreign,
         found,
         kept,
+        lost_nodes,
         node_names_pruned,
         failed: _,
         scale_pruned,
@@ -59,6 +60,7 @@ fn of(memory: &Memory, now: Duration) -> Map<String, Value> {
     put("foreign", by_name(foreign.iter().map(|(pod, other)| (pod, stranger(other, now)))));
     put("found", by_name(found.iter().map(|(vm, at)| (vm, age(*at, now)))));
     put("kept", by_name(kept.iter().map(|(vm, at)| (vm, age(*at, now)))));
+    put("lostNodes", by_name(lost_nodes.iter().map(|(node, at)| (node, age(*at, now)))));
     put("nodeNamesPruned", node_names_pruned.then_some(Value::Bool(true)));
     put("scalePruned", scale_pruned.then_some(Value::Bool(true)));
     put("error", error.as_ref().map(|(reason, at)| json!({ "reason": reason, "ageSeconds": age(*at, now) })));

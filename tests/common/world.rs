@@ -24,6 +24,8 @@ pub struct World {
     pub tags: BTreeMap<String, String>,
     /// Pods that the watch does not show.
     pub hidden: BTreeSet<String>,
+    /// Uids of pods whose VMs the node has stopped.
+    pub ended: BTreeSet<String>,
     /// Pods that the node does not touch.
     pub frozen: BTreeSet<String>,
     version: u64,
@@ -262,6 +264,7 @@ impl World {
         for name in touched {
             let pod = &self.pods[&name];
             if pod["metadata"]["deletionTimestamp"].is_string() {
+                self.ended.insert(pod["metadata"]["uid"].to_string());
                 self.pods.remove(&name);
                 changed = true;
             } else if pod["status"]["phase"] == "Pending" {

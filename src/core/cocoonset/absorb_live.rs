@@ -193,6 +193,10 @@ fn live_node(seen: &mut Observed, name: &str, attempt: &Attempt, outcome: &Outco
     seen.memory.vanished.values_mut().filter(was_there).for_each(|gone| gone.node_was_ready = Some(true));
     if fact.known().is_some() {
         seen.memory.forget(attempt, seen.mono);
+        seen.memory.lost_nodes.remove(name);
+        if super::ended::is_lost(&fact) {
+            seen.memory.lost_nodes.insert(name.to_owned(), seen.mono);
+        }
     } else {
         note(seen, attempt, outcome);
     }

@@ -29,6 +29,11 @@ pub fn lost_managed_node(seen: &Observed, pod: &str) -> Option<String> {
     lost_node(seen, pod).filter(|_| is_managed(seen, pod))
 }
 
+/// Whether nobody saw the last VM of this pod end.
+pub fn may_run(seen: &Observed, pod: &str) -> bool {
+    unended(seen, pod).is_some()
+}
+
 /// The node that has to be read live before a VM of this pod's name may be booted again: nobody saw the last one end.
 pub fn unasked_node(seen: &Observed, pod: &str) -> Option<String> {
     let node = unended(seen, pod).filter(|node| !seen.set.accepts_loss_of(node))?;
@@ -53,7 +58,22 @@ pub fn way_out(seen: &Observed, node: &str) -> String {
 /// When to read the node again: where no watch says when it is back.
 pub fn look_after(seen: &Observed, node: &str) -> Option<Duration> {
     let is_watched = seen.nodes.as_ref().is_some_and(|nodes| !nodes.get(node).is_some_and(may_be_up));
-    (!is_watched).then_some(LOOK_AGAIN)
+    (!is_watched).then(|| read_lately(seen, node).unwrap_or(LOOK_AGAIN))
+}
+
+/// Whether a live read showed this node lost.
+pub fn is_lost(read: &Fact<NodeSeen>) -> bool {
+    match read {
+        Fact::Known(NodeSeen::There(facts)) => !may_be_up(facts),
+        Fact::Known(NodeSeen::Gone) => true,
+        Fact::Known(NodeSeen::Refused) | Fact::Unasked | Fact::Unavailable(_) => false,
+    }
+}
+
+/// For how long yet a live read that showed it lost is believed.
+fn read_lately(seen: &Observed, node: &str) -> Option<Duration> {
+    let due = seen.memory.lost_nodes.get(node)?.saturating_add(LOOK_AGAIN);
+    due.checked_sub(seen.mono).filter(|left| !left.is_zero())
 }
 
 /// Nodes that have to be read live before a set is let go.
@@ -122,17 +142,17 @@ enum Standing {
 
 fn standing(seen: &Observed, node: &str) -> Standing {
     let is_down = seen.nodes.as_ref().is_some_and(|nodes| !nodes.get(node).is_some_and(may_be_up));
-    let otherwise = |standing| if is_down { Standing::Lost } else { standing };
     match seen.live.nodes.get(node) {
-        Some(Fact::Known(NodeSeen::There(facts))) if may_be_up(facts) => Standing::Up,
-        Some(Fact::Known(NodeSeen::There(_) | NodeSeen::Gone)) => Standing::Lost,
+        Some(read) if is_lost(read) => Standing::Lost,
+        Some(Fact::Known(NodeSeen::There(_))) => Standing::Up,
+        _ if is_down || read_lately(seen, node).is_some() => Standing::Lost,
         // Where nodes may not be read, the operator runs on with what it has (decision R26).
-        Some(Fact::Known(NodeSeen::Refused)) => otherwise(Standing::Up),
-        Some(Fact::Unasked | Fact::Unavailable(_)) | None => otherwise(Standing::Unasked),
+        Some(Fact::Known(NodeSeen::Refused)) => Standing::Up,
+        Some(Fact::Known(NodeSeen::Gone) | Fact::Unasked | Fact::Unavailable(_)) | None => Standing::Unasked,
     }
 }
 
 /// Nobody has to fear for what ran there: its agent is at work, or a person says that nothing runs there any more.
-fn may_be_up(node: &NodeFacts) -> bool {
+pub fn may_be_up(node: &NodeFacts) -> bool {
     node.ready || node.out_of_service
 }

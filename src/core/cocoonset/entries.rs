@@ -1,6 +1,6 @@
 //! What the status lists: the agents and toolboxes that are there, and of those that are not, what nothing else would say.
 
-use super::ended::{lost_managed_node, lost_node};
+use super::ended::{lost_managed_node, lost_node, may_run};
 use super::observed::Observed;
 use crate::core::api::set_status::{AgentEntry, ToolboxEntry};
 use crate::core::contract::names::{Role, accepted_vm, canonical_slot, vm_of_pod};
@@ -65,10 +65,9 @@ fn is_owed(seen: &Observed, vm: &str) -> bool {
     !vm.is_empty() && seen.is_of_formula(vm) && !seen.set.records_name(vm)
 }
 
-/// The VM id of a pod that is gone stays while its VM may still run on a lost node, whoever deleted the pod (decision
-/// R18).
+/// The VM id of a pod that we deleted goes once its VM has ended (decision R18).
 fn kept_id(seen: &Observed, pod: &str, id: &str) -> String {
-    let ended = seen.memory.deleted.contains_key(pod) && lost_node(seen, pod).is_none();
+    let ended = seen.memory.deleted.contains_key(pod) && !may_run(seen, pod);
     if ended { String::new() } else { id.to_owned() }
 }
 

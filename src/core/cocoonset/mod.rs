@@ -10,7 +10,7 @@ pub mod ended;
 mod entries;
 pub mod laws;
 pub mod leaving;
-mod left_behind;
+pub mod left_behind;
 pub mod names;
 pub mod observed;
 pub mod rebuild;

@@ -45,12 +45,11 @@ impl SetFacts {
         hints.into_iter().find(|key| self.annotation(key).is_some())
     }
     /// Whether the set has state under this VM name that needs no pod (decision R23): by its record; by its status, where
-    /// the set is in a phase without pods or bears a hint of one; or where it had that VM: without its pod the VM may run
-    /// on, on a lost node or until it is saved (R18).
+    /// the set is in a phase without pods or bears a hint of one; or while it is being deleted and had that VM.
     pub fn holds(&self, vm: &str) -> bool {
         self.vms_on_record().any(|name| name == vm)
             || (self.status.vm_names().any(|name| name == vm) && self.may_have_no_pods())
-            || ((self.deleting.is_none() || self.claims() > 0) && self.status.had_vm(vm))
+            || (self.deleting.is_some() && self.claims() > 0 && self.status.had_vm(vm))
     }
     fn may_have_no_pods(&self) -> bool {
         let phase = self.status.phase.as_ref().is_some_and(is_kept);
@@ -107,6 +106,12 @@ impl SetStatus {
         let mut entries = agents.chain(toolboxes);
         let (_, _, node) = entries.find(|(name, id, node)| *name == pod && !id.is_empty() && !node.is_empty())?;
         Some(node.as_str())
+    }
+    /// Every pod that an entry gives a VM of this name, with an id.
+    pub fn pods_of_vm(&self, vm: &str) -> impl Iterator<Item = &str> {
+        let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_name, &entry.vm_id));
+        let entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.pod_name, &entry.vm_name, &entry.vm_id)));
+        entries.filter(move |(_, name, id)| *name == vm && !id.is_empty()).map(|(pod, _, _)| pod.as_str())
     }
     /// The VM name that an entry gives this pod.
     pub fn vm_name_of(&self, pod: &str) -> Option<&str> {

@@ -176,9 +176,9 @@ fn found_lately(seen: &Observed, seat: &Seat) -> bool {
     found.is_some_and(|at| seen.mono.saturating_sub(*at) < FOUND_AGAIN)
 }
 
-/// Decision R23: whoever has the pod or saved state keeps the name, else the older.
+/// Decision R23: whoever has the pod or saved state keeps the name, or the VM that may run on a lost node; else the older.
 fn yields(seen: &Observed, seat: &Seat, rival: &Rival) -> bool {
-    let has_it = seen.pods.contains_key(&seat.pod) || seen.set.holds(&seat.vm);
+    let has_it = seen.pods.contains_key(&seat.pod) || seen.set.holds(&seat.vm) || lost_node(seen, &seat.pod).is_some();
     match (has_it, rival.has_it) {
         (true, _) => false,
         (false, true) => true,

@@ -281,7 +281,9 @@ fn transitions<'a>(seen: &'a Observed, after: &SetStatus) -> Vec<(bool, String, 
     // What held a living set up is known; that it holds up the deletion as well is not.
     let begins_to_go = is_going(after) && !is_going(before);
     if let Some(now) = degraded(after).filter(Condition::is_true)
-        && degraded(before).is_none_or(|was| !was.is_true() || was.reason != now.reason || begins_to_go)
+        && degraded(before).is_none_or(|was| {
+            !was.is_true() || was.reason != now.reason || (begins_to_go && was.message != now.message)
+        })
     {
         let message = now.message.strip_prefix(&format!("{}: ", now.reason)).unwrap_or(&now.message);
         events.push((true, now.reason.clone(), message.to_owned(), None));

@@ -5,7 +5,7 @@ use super::queue::Priority;
 use super::wake::{Key, Wake};
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
 use crate::core::cocoonset::budget;
-use crate::core::cocoonset::ended::lost_node;
+use crate::core::cocoonset::ended::{lost_node, may_be_up};
 use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Memory, Vanished, Watched};
@@ -278,7 +278,23 @@ impl View {
             seen.nodes = Some(wanted.into_iter().filter_map(facts).collect());
         }
         let borne: Vec<String> = seen.pods.values().filter_map(|pod| seen.vm_of(pod)).collect();
-        seen.rivals = self.names.rivals(key, borne.iter().map(String::as_str), &self.sets, &self.uids);
+        let may_run = |set: &SetFacts, vm: &str| self.may_run_without_pod(set, vm);
+        seen.rivals = self.names.rivals(key, borne.iter().map(String::as_str), &self.sets, &self.uids, &may_run);
+    }
+
+    /// A VM of this set that nobody saw end, on a lost node (R18).
+    fn may_run_without_pod(&self, set: &SetFacts, vm: &str) -> bool {
+        let went = |pod: &str| self.vanished.get(&set.uid).and_then(|vanished| vanished.get(pod));
+        let node = |pod: &str| match went(pod) {
+            Some(gone) => gone.node.clone().filter(|_| gone.may_run()),
+            None => set.status.last_node_of(pod).map(str::to_owned),
+        };
+        let gone = |pod: &&str| !self.pods.contains_key(&Key::new(&set.namespace, pod));
+        let lost = |node: String| {
+            let is_up = self.nodes.get(&node).is_some_and(may_be_up);
+            self.synced.contains(&Kind::Nodes) && !is_up && !set.accepts_loss_of(&node)
+        };
+        set.status.pods_of_vm(vm).filter(gone).filter_map(node).any(lost)
     }
 
     pub(super) fn forget(&mut self, uid: &str) {

@@ -32,6 +32,7 @@ impl View {
                 self.saw(kind, &meta::text(&object, "resourceVersion"));
             }
             Event::Deleted(object) => {
+                self.note_end(kind, &object);
                 self.remove(kind, &Key::of(&object), &mut woken);
                 self.saw(kind, &meta::text(&object, "resourceVersion"));
             }
@@ -47,6 +48,18 @@ impl View {
         }
         self.wake_writers(&mut woken);
         woken
+    }
+
+    /// The last word about a pod says whether its VM ended, also where what came before it was not shown.
+    fn note_end(&mut self, kind: Kind, object: &Value) {
+        let last = LivePod::of(object);
+        if kind == Kind::Pods
+            && let Some(pod) = self.pods.get_mut(&Key::of(object)).filter(|pod| pod.uid.as_str() == last.uid)
+            && PodPhase::of(object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default())
+                == PodPhase::Succeeded
+        {
+            pod.phase = PodPhase::Succeeded;
+        }
     }
 
     fn list(&mut self, kind: Kind, items: Vec<Value>, woken: &mut Vec<Wake>) {
@@ -142,7 +155,6 @@ impl View {
                     || known.uid != set.uid
                     || known.status.phase != set.status.phase
                     || known.status.vm_names().ne(set.status.vm_names())
-                    || known.status.vms_had().ne(set.status.vms_had())
             });
         if let Some(uid) = known.map(|known| known.uid.clone()).filter(|_| !same_object) {
             self.forget(&uid);
