@@ -5,7 +5,7 @@ use super::observed::{LivePod, NamespaceSeen, NodeFacts, NodeSeen, Observed};
 use crate::core::action::{ActionKind, Attempt, Live, Question};
 use crate::core::fact::Fact;
 use crate::core::memory::{Foreign, NamespaceLive, Vanished};
-use crate::core::outcome::{Answer, Effect, Outcome};
+use crate::core::outcome::{Answer, Class, Effect, Outcome};
 use crate::core::pod::facts::PodFacts;
 use serde_json::Value;
 
@@ -183,10 +183,16 @@ fn live_node(seen: &mut Observed, name: &str, attempt: &Attempt, outcome: &Outco
             None => unavailable(outcome),
         },
         Effect::Gone => Fact::Known(NodeSeen::Gone),
-        Effect::Refused => Fact::Known(NodeSeen::Refused),
-        Effect::Moved | Effect::Taken | Effect::NamespaceGoing | Effect::Later | Effect::Unsure | Effect::NotSent => {
-            unavailable(outcome)
+        Effect::Refused if [Class::RbacDenied, Class::ForbiddenOther].contains(&outcome.class) => {
+            Fact::Known(NodeSeen::Refused)
         }
+        Effect::Refused
+        | Effect::Moved
+        | Effect::Taken
+        | Effect::NamespaceGoing
+        | Effect::Later
+        | Effect::Unsure
+        | Effect::NotSent => unavailable(outcome),
     };
     let is_up = matches!(&fact, Fact::Known(NodeSeen::There(facts)) if facts.ready);
     let was_there = |gone: &&mut Vanished| is_up && gone.confirmed && gone.node.as_deref() == Some(name);
