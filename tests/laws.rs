@@ -16,6 +16,7 @@ use cocoon_operator::core::control::pass::{Next, Pass};
 use cocoon_operator::core::decide::{Observation, decide, explain};
 use cocoon_operator::core::decision::{Decision, Entry};
 use cocoon_operator::core::fact::Fact;
+use cocoon_operator::core::memory::Vanished;
 use cocoon_operator::core::outcome::{Class, Effect, Outcome};
 use cocoon_operator::core::pod::facts::PodFacts;
 use cocoon_operator::core::rule::RuleId;
@@ -382,6 +383,20 @@ fn create(seen: &Observed, slot: u32) -> Change {
     Change::CreatePod { pod: format!("demo-{slot}"), manifest, dry_run: false }
 }
 
+fn vanished() -> Vanished {
+    let mut world = World::of(json!({ "agent": { "image": "img" } }));
+    world.add_pod(&Role::Main, State::Ready);
+    Vanished::of(&PodFacts::read(&world.pods["demo-0"]))
+}
+
+/// Nothing is known against the node, and it was not read live.
+fn seen_before_the_look(good: &Observed) -> Observed {
+    let mut seen = good.clone();
+    let gone = Vanished { node: Some(common::NODE.to_owned()), confirmed: true, ..vanished() };
+    seen.memory.vanished.insert("demo-2".to_owned(), gone);
+    seen
+}
+
 fn delete(pod: &str, uid: &str) -> Change {
     Change::DeletePod { pod: pod.to_owned(), uid: uid.to_owned(), resource_version: None }
 }
@@ -415,6 +430,14 @@ fn nothing_is_created_without_finalizer_or_while_going_or_unasked() {
     let mut bad = good.clone();
     bad.snapshots.clear();
     breaks("law/no-boot-unasked", &good, &bad, one(&good), one(&good));
+    let mut bad = good.clone();
+    let gone = Vanished { node: Some("node-z".to_owned()), by_us: true, confirmed: true, ..vanished() };
+    bad.memory.vanished.insert("demo-2".to_owned(), gone);
+    breaks("law/no-boot-beside", &good, &bad, one(&good), one(&good));
+    bad.set.annotations.insert(keys::ACCEPT_NODE_LOSS.to_owned(), "node-y, node-z".to_owned());
+    breaks("law/no-boot-beside", &bad, &seen_before_the_look(&good), one(&good), one(&good));
+    let mut bad = good.clone();
+    bad.snapshots.clear();
     for fact in [Fact::Unavailable("away".into()), Fact::Known(Some(Manifest::default()))] {
         let key = ("vk-ns-demo-2".to_owned(), keys::TAG_HIBERNATE.to_owned());
         bad.snapshots.insert(key, Snapshot { fact, fresh: true });

@@ -161,7 +161,47 @@ fn what_we_deleted_has_not_vanished_and_what_others_deleted_has() {
     stage.world.pods.remove("demo-1");
     let seen = stage.observe().expect("a set");
     assert!(!seen.memory.vanished["demo-1"].confirmed);
-    assert_eq!(seen.memory.vanished["demo-1"].node_was_ready, Some(true));
+    assert_eq!(seen.memory.vanished["demo-1"].node_was_ready, None, "a watch is no evidence");
+    stage.drive(Duration::from_secs(60), &mut plainly);
+    let reads = stage.sent.iter().filter(|sent| sent.attempt.target == format!("node/{}", common::NODE)).count();
+    assert_eq!(
+        (reads, stage.world.pods.contains_key("demo-1")),
+        (1, true),
+        "its node was read once, and it was made anew"
+    );
+}
+
+#[test]
+fn what_we_deleted_is_feared_for_where_nobody_saw_its_vm_end() {
+    let mut stage = settled(1);
+    stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(0));
+    stage.sync();
+    stage.pass(&mut plainly);
+    stage.sync();
+    stage.world.add_node(common::NODE, false);
+    stage.world.pods.remove("demo-1");
+    stage.drive(Duration::from_secs(60), &mut plainly);
+    let memory = stage.observe().expect("a set").memory;
+    assert!(memory.vanished["demo-1"].by_us && memory.deleted.contains_key("demo-1"));
+    stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(1));
+    stage.drive(Duration::from_secs(600), &mut plainly);
+    assert!(!stage.world.pods.contains_key("demo-1"));
+    assert!(stage.world.set.as_ref().expect("a set")["status"].to_string().contains("NodeLost"));
+
+    stage.world.add_node(common::NODE, true);
+    stage.drive(Duration::from_secs(60), &mut plainly);
+    assert!(stage.world.pods.contains_key("demo-1"));
+    assert!(stage.observe().expect("a set").memory.vanished.is_empty());
+}
+
+#[test]
+fn the_last_word_about_a_pod_says_that_its_vm_ended() {
+    let mut stage = settled(1);
+    let mut last = stage.world.pods.remove("demo-1").expect("a pod");
+    last["status"]["phase"] = json!("Succeeded");
+    stage.view.apply(Kind::Pods, Event::Deleted(last));
+    let seen = stage.view.observe(&Stage::key(), stage.clocks()).expect("a set");
+    assert!(seen.memory.vanished["demo-1"].succeeded);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) struct Kept {
     pub memory: Memory,
 }
 
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 17] = [
     "uid",
     "unseen",
     "attempts",
@@ -34,6 +34,7 @@ const FIELDS: [&str; 16] = [
     "foreign",
     "found",
     "kept",
+    "lostNodes",
     "nodeNamesPruned",
     "scalePruned",
     "error",
@@ -85,6 +86,9 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
     for (vm, age) in map(at, "kept", "ages in seconds by VM name")? {
         memory.kept.insert(vm.to_owned(), OLDEST.saturating_sub(age.seconds()?));
     }
+    for (node, age) in map(at, "lostNodes", "ages in seconds by node")? {
+        memory.lost_nodes.insert(node.to_owned(), OLDEST.saturating_sub(age.seconds()?));
+    }
     memory.node_names_pruned = flag(at, "nodeNamesPruned")?;
     memory.scale_pruned = flag(at, "scalePruned")?;
     if let Some(error) = at.get("error") {
@@ -116,7 +120,8 @@ fn attempt(at: &Field<'_>) -> Result<(Attempt, Record), Failure> {
     let tested = tested.map(|list| list.iter().map(|at| at.text("a finalizer").map(str::to_owned)).collect());
     let actions: Vec<(&str, ActionKind)> = ActionKind::ALL.iter().map(|kind| (kind.name(), *kind)).collect();
     let classes: Vec<(&str, Class)> = Class::ALL.iter().map(|class| (class.name(), *class)).collect();
-    let target = text(at, "target", "a pod, VM:TAG, object, pods, pod/NAME or namespace")?.unwrap_or_default();
+    let target =
+        text(at, "target", "a pod, VM:TAG, object, pods, pod/NAME, node/NAME or namespace")?.unwrap_or_default();
     let last = needed_since(at, "ageSeconds")?;
     let generation = at.get("generation").map(|at| at.whole(0, i64::MAX.unsigned_abs())).transpose()?;
     let record = Record {
@@ -171,13 +176,15 @@ fn owner(at: &Field<'_>) -> Result<(String, String), Failure> {
 }
 
 fn vanished(at: &Field<'_>) -> Result<Vanished, Failure> {
-    at.only(&["uid", "node", "hadVm", "succeeded", "givenUp", "nodeWasReady", "confirmed"])?;
+    at.only(&["uid", "node", "hadVm", "succeeded", "givenUp", "vmId", "nodeWasReady", "byUs", "confirmed"])?;
     Ok(Vanished {
         uid: at.need("uid", "the uid of the pod")?.text("the uid of the pod")?.to_owned(),
         node: text(at, "node", "the name of a node")?,
         had_vm: flag(at, "hadVm")?,
         succeeded: flag(at, "succeeded")?,
         given_up: flag(at, "givenUp")?,
+        vm_id: text(at, "vmId", "the id of its VM")?.unwrap_or_default(),
+        by_us: flag(at, "byUs")?,
         node_was_ready: at.get("nodeWasReady").map(|at| at.flag()).transpose()?,
         confirmed: flag(at, "confirmed")?,
         carried: None,
@@ -278,6 +285,8 @@ mod tests {
                 had_vm: true,
                 succeeded: false,
                 given_up: true,
+                vm_id: "v2".to_owned(),
+                by_us: true,
                 node_was_ready: Some(false),
                 confirmed: true,
                 carried: None,
@@ -288,6 +297,7 @@ mod tests {
         memory.foreign.insert("x-3".to_owned(), Foreign { owner, deleting: true, looks: 4, last: ago(9) });
         memory.found.insert("vk-a-x-4".to_owned(), ago(30));
         memory.kept.insert("vk-a-x-5".to_owned(), ago(40));
+        memory.lost_nodes.insert("n".to_owned(), ago(50));
         memory.woken.insert("u9".to_owned());
         memory.stamps.insert(jiff::Timestamp::UNIX_EPOCH, (Duration::from_secs(70), OLDEST));
         memory.node_names_pruned = true;

@@ -177,10 +177,11 @@ fn target(at: &Field<'_>, action: ActionKind, kind: &str, key: &Key) -> Result<S
             None => Ok(format!("{}:{}", agent_vm(&key.namespace, &key.name, 0), keys::TAG_HIBERNATE)),
         },
         ActionKind::ReadLive => {
-            let target = at.need("target", "what was read: pod/NAME, pods, cocoonset/NAME or namespace/NAME")?;
+            let target =
+                at.need("target", "what was read: pod/NAME, pods, node/NAME, cocoonset/NAME or namespace/NAME")?;
             read_of(target.text("what was read")?, kind, key).ok_or_else(|| {
                 let object = kind.to_lowercase();
-                let of = format!("{object}/{}, namespace/{}, pods or pod/NAME", key.name, key.namespace);
+                let of = format!("{object}/{}, namespace/{}, node/NAME, pods or pod/NAME", key.name, key.namespace);
                 target.fault(format_args!("expected {of}, found {}", target.value()))
             })
         }
@@ -201,7 +202,8 @@ fn target(at: &Field<'_>, action: ActionKind, kind: &str, key: &Key) -> Result<S
 
 fn read_of(text: &str, kind: &str, key: &Key) -> Option<String> {
     let is = |what: &str, name: &str| text.split_once('/') == Some((what, name));
-    if text == "pods" || text.strip_prefix("pod/").is_some_and(|pod| !pod.is_empty()) {
+    let named = |prefix: &str| text.strip_prefix(prefix).is_some_and(|name| !name.is_empty());
+    if text == "pods" || named("pod/") || named("node/") {
         return Some(text.to_owned());
     }
     if is("namespace", &key.namespace) {

@@ -59,6 +59,8 @@ pub enum Live {
     Pods,
     /// Its namespace.
     Namespace,
+    /// One node.
+    Node(String),
 }
 
 /// A write. Each carries the precondition under which it is right.
@@ -247,13 +249,14 @@ impl fmt::Display for Attempt {
 }
 
 impl Live {
-    /// `object`, `pod/NAME`, `pods` or `namespace`.
+    /// `object`, `pod/NAME`, `pods`, `namespace` or `node/NAME`.
     pub fn short(&self) -> String {
         match self {
             Self::Object => "object".to_owned(),
             Self::Pod(name) => format!("pod/{name}"),
             Self::Pods => "pods".to_owned(),
             Self::Namespace => "namespace".to_owned(),
+            Self::Node(name) => format!("node/{name}"),
         }
     }
 }
@@ -354,12 +357,12 @@ pub struct Subject {
 }
 
 impl Live {
-    /// As the command line spells it: `cocoonset/NAME`, `pod/NAME`, `pods`, `namespace/NAME`.
+    /// As the command line spells it: `cocoonset/NAME`, `pod/NAME`, `pods`, `namespace/NAME`, `node/NAME`.
     pub fn spelled(&self, subject: &Subject) -> String {
         match self {
             Self::Object => format!("{}/{}", subject.kind.to_lowercase(), subject.name),
             Self::Namespace => format!("namespace/{}", subject.namespace),
-            Self::Pod(_) | Self::Pods => self.short(),
+            Self::Pod(_) | Self::Pods | Self::Node(_) => self.short(),
         }
     }
 }

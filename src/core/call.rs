@@ -92,6 +92,9 @@ fn ask(subject: &Subject, question: &Question) -> Call {
             let path = format!("/api/v1/namespaces/{}", subject.namespace);
             api(Verb::Get, "namespaces", Request::new(Method::Get, path))
         }
+        Question::ReadLive(Live::Node(node)) => {
+            api(Verb::Get, "nodes", Request::new(Method::Get, format!("/api/v1/nodes/{node}")))
+        }
     }
 }
 

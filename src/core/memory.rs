@@ -26,7 +26,7 @@ pub struct Memory {
     /// Pods that we deleted ourselves: name to uid.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub deleted: BTreeMap<String, String>,
-    /// Pods that went without our delete, as last seen: name to facts.
+    /// Pods that went without our delete, or before anybody saw their VMs end, as last seen: name to facts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub vanished: BTreeMap<String, Vanished>,
     /// VMs watched since their pod was created: pod uid to what was seen since.
@@ -48,6 +48,9 @@ pub struct Memory {
     /// Names on record whose tags were found to be there still: VM name to when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kept: BTreeMap<String, Duration>,
+    /// Nodes that a live read showed lost: name to when.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub lost_nodes: BTreeMap<String, Duration>,
     /// The API server drops `nodeName` from status entries: its CRD is an older one (decision R25).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub node_names_pruned: bool,
@@ -133,7 +136,7 @@ pub enum NamespaceLive {
     Refused,
 }
 
-/// A pod that went without our delete.
+/// A pod that went without our delete, or before anybody saw its VM end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vanished {
     /// Its uid.
@@ -146,8 +149,14 @@ pub struct Vanished {
     pub succeeded: bool,
     /// Whether it had been given up: whoever deletes such a pod asks for another.
     pub given_up: bool,
-    /// Whether the node was Ready when the pod went; unknown where nodes are not watched.
+    /// What its node agent called its VM.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub vm_id: String,
+    /// Whether a live read showed its node Ready once it was gone: then its node agent has stopped the VM.
     pub node_was_ready: Option<bool>,
+    /// Whether we deleted it ourselves: that the VM ended is as little said with that (R18).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_us: bool,
     /// Whether a live read has confirmed that the name is free.
     pub confirmed: bool,
     /// What it was; unknown where it was not seen.
@@ -180,17 +189,23 @@ pub struct Watched {
 
 impl Vanished {
     /// A pod as last seen.
-    pub fn of(pod: &PodFacts, node_was_ready: Option<bool>) -> Self {
+    pub fn of(pod: &PodFacts) -> Self {
         Self {
             uid: pod.uid.to_string(),
             node: pod.node.as_ref().map(ToString::to_string),
             had_vm: pod.has_vm(),
             succeeded: pod.phase == PodPhase::Succeeded,
             given_up: pod.dead_letter,
-            node_was_ready,
+            vm_id: pod.runtime.id.clone(),
+            node_was_ready: None,
+            by_us: false,
             confirmed: pod.deleting,
             carried: Some(Box::new(pod.carries.clone())),
         }
+    }
+    /// Whether nobody saw its VM end.
+    pub fn may_run(&self) -> bool {
+        self.had_vm && !self.succeeded && self.node.is_some() && self.node_was_ready != Some(true)
     }
 }
 
@@ -260,6 +275,13 @@ impl Memory {
         self.found.retain(|vm, _| vms(vm));
         self.kept.retain(|vm, _| vms(vm));
         self.attempts.retain(|attempt, record| is_about_any(attempt, &record.target, pods, vms));
+    }
+    /// The same of nodes, those of pods that are gone apart.
+    pub fn retain_nodes(&mut self, nodes: &dyn Fn(&str) -> bool) {
+        let gone: BTreeSet<String> = self.vanished.values().filter_map(|gone| gone.node.clone()).collect();
+        let keeps = |node: &str| nodes(node) || gone.contains(node);
+        self.lost_nodes.retain(|node, _| keeps(node));
+        self.attempts.retain(|attempt, _| attempt.target.strip_prefix("node/").is_none_or(keeps));
     }
 }
 

@@ -40,6 +40,7 @@ fn of(memory: &Memory, now: Duration) -> Map<String, Value> {
         foreign,
         found,
         kept,
+        lost_nodes,
         node_names_pruned,
         failed: _,
         scale_pruned,
@@ -59,6 +60,7 @@ fn of(memory: &Memory, now: Duration) -> Map<String, Value> {
     put("foreign", by_name(foreign.iter().map(|(pod, other)| (pod, stranger(other, now)))));
     put("found", by_name(found.iter().map(|(vm, at)| (vm, age(*at, now)))));
     put("kept", by_name(kept.iter().map(|(vm, at)| (vm, age(*at, now)))));
+    put("lostNodes", by_name(lost_nodes.iter().map(|(node, at)| (node, age(*at, now)))));
     put("nodeNamesPruned", node_names_pruned.then_some(Value::Bool(true)));
     put("scalePruned", scale_pruned.then_some(Value::Bool(true)));
     put("error", error.as_ref().map(|(reason, at)| json!({ "reason": reason, "ageSeconds": age(*at, now) })));
@@ -140,7 +142,7 @@ fn refused(refusal: &NamespaceRefusal, now: Duration) -> Value {
 
 /// What the pod was is not stated: a stream has the pods that exist.
 fn gone_pod(gone: &Vanished) -> Value {
-    let Vanished { uid, node, had_vm, succeeded, given_up, node_was_ready, confirmed, carried: _ } = gone;
+    let Vanished { uid, node, had_vm, succeeded, given_up, vm_id, node_was_ready, by_us, confirmed, carried: _ } = gone;
     let mut out = json!({
         "uid": uid, "hadVm": had_vm, "succeeded": succeeded, "givenUp": given_up, "confirmed": confirmed,
     });
@@ -150,6 +152,12 @@ fn gone_pod(gone: &Vanished) -> Value {
         }
         if let Some(ready) = node_was_ready {
             out.insert("nodeWasReady".to_owned(), json!(ready));
+        }
+        if !vm_id.is_empty() {
+            out.insert("vmId".to_owned(), json!(vm_id));
+        }
+        if *by_us {
+            out.insert("byUs".to_owned(), json!(true));
         }
     }
     out

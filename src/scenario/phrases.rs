@@ -4,6 +4,7 @@ use super::words::listed;
 use crate::core::action::{Action, Change, Live, MetaPatch, Question, Subject, Want};
 use crate::core::api::condition::Condition;
 use crate::core::api::set_status::SetStatus;
+use crate::core::cocoonset::observed::NodeFacts;
 use crate::core::contract::keys;
 use crate::core::control::flow::HELD_BACK;
 use crate::core::control::pass::DRY_RUN;
@@ -151,6 +152,9 @@ fn read(live: &Live, answer: &Answer) -> String {
     match (live, answer) {
         (Live::Namespace, Answer::Object(object)) => {
             object.pointer("/status/phase").and_then(Value::as_str).unwrap_or("no phase").to_owned()
+        }
+        (Live::Node(_), Answer::Object(object)) => {
+            if NodeFacts::of(object).ready { "Ready" } else { "not Ready" }.to_owned()
         }
         (Live::Pods, Answer::List { items, .. }) => match items.len() {
             0 => "none".to_owned(),

@@ -101,8 +101,8 @@ impl Fault {
     /// all pods and at every tag.
     pub fn may_cost(self, call: &Sent) -> Cost {
         match self {
-            // It has forgotten when it last wrote the status, and what it had asked.
-            Self::CrashBefore | Self::CrashAfter | Self::CrashAndStay => Cost { changes: 0, statuses: 2, reads: 8 },
+            // It has forgotten when it last wrote the status, what it had asked, and that it saw VMs end: each node is read.
+            Self::CrashBefore | Self::CrashAfter | Self::CrashAndStay => Cost { changes: 0, statuses: 2, reads: 10 },
             Self::Conflict | Self::Overtaken => Cost { changes: 1, statuses: 1, reads: 1 },
             Self::TimeoutBefore | Self::TimeoutAfter | Self::ServerError | Self::Throttled => {
                 let looks = call.verb.is_registry() || call.action == ActionKind::RemoveFinalizer;

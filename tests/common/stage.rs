@@ -120,6 +120,9 @@ impl Stage {
             for ((kind, name), object) in &before {
                 if !now.contains_key(&(*kind, name.clone())) {
                     let mut gone = object.clone();
+                    if self.world.ended.contains(&gone["metadata"]["uid"].to_string()) {
+                        gone["status"]["phase"] = Value::from("Succeeded");
+                    }
                     gone["metadata"]["resourceVersion"] = Value::from(self.world.next_version());
                     woken.extend(self.view.apply(*kind, Event::Deleted(gone)));
                 }

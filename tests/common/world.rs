@@ -24,6 +24,8 @@ pub struct World {
     pub tags: BTreeMap<String, String>,
     /// Pods that the watch does not show.
     pub hidden: BTreeSet<String>,
+    /// Uids of pods whose VMs the node has stopped.
+    pub ended: BTreeSet<String>,
     /// Pods that the node does not touch.
     pub frozen: BTreeSet<String>,
     version: u64,
@@ -133,6 +135,7 @@ impl World {
             Question::ReadLive(Live::Object) => found(self.set.as_ref()),
             Question::ReadLive(Live::Pod(pod)) => found(self.pods.get(pod)),
             Question::ReadLive(Live::Namespace) => found(self.namespace.as_ref()),
+            Question::ReadLive(Live::Node(node)) => found(self.nodes.get(node)),
             Question::ReadLive(Live::Pods) => Outcome {
                 answer: Answer::List {
                     items: self.pods.values().cloned().collect(),
@@ -261,6 +264,7 @@ impl World {
         for name in touched {
             let pod = &self.pods[&name];
             if pod["metadata"]["deletionTimestamp"].is_string() {
+                self.ended.insert(pod["metadata"]["uid"].to_string());
                 self.pods.remove(&name);
                 changed = true;
             } else if pod["status"]["phase"] == "Pending" {

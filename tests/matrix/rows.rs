@@ -4,12 +4,12 @@
 use crate::common::stage::Stage;
 use crate::common::world::{State, World};
 use crate::common::{NODE, SET};
-use crate::states::{many_on_record, rebuilt_long_ago};
+use crate::states::{deleted_after_its_pod_went_unwatched, main_went_unwatched, many_on_record, rebuilt_long_ago};
 use cocoon_operator::core::action::ActionKind::{self, *};
 use cocoon_operator::core::cocoonset::concerns::{
     claim, main_agent, namespace, oddities, stamp, sub_agents, teardown, toolboxes,
 };
-use cocoon_operator::core::cocoonset::{answers, rebuild, recorded, rollout, seat, status};
+use cocoon_operator::core::cocoonset::{answers, left_behind, rebuild, recorded, rollout, seat, status};
 use cocoon_operator::core::contract::keys;
 use cocoon_operator::core::contract::names::Role;
 use cocoon_operator::core::outcome::Class;
@@ -70,6 +70,7 @@ pub const ROWS: &[Row] = &[
     row(&seat::LOOK_FOR_VANISHED, ReadLive, main_disappeared),
     of("relabelled", &seat::LOOK_FOR_VANISHED, ReadLive, main_hidden),
     of("relabelled-and-leaving", &seat::LOOK_FOR_VANISHED, ReadLive, main_hidden_and_leaving),
+    row(&seat::ASK_NODE, ReadLive, main_went_unwatched),
     row(&seat::LOOK_AT_FOREIGN, ReadLive, foreign_main),
     row(&rollout::PATCH_IN_PLACE, PatchPod, policy_edited),
     row(&rollout::ADOPT, PatchPod, older_operator),
@@ -97,6 +98,7 @@ pub const ROWS: &[Row] = &[
     of("remembered", &teardown::DELETE_PODS, DeletePod, deleted_and_remembered),
     of("hidden", &teardown::DELETE_PODS, DeletePod, deleted_with_hidden_pod),
     row(&teardown::LOOK_FOR_PODS, ReadLive, deleted_without_pods),
+    row(&left_behind::ASK_NODES, ReadLive, deleted_after_its_pod_went_unwatched),
     row(&teardown::ASK_TAGS, ProbeSnapshot, deleted_without_pods),
     of("hibernate", &teardown::COLLECT_TAGS, DeleteSnapshot, deleted_with_tag),
     of("latest", &teardown::COLLECT_TAGS, DeleteSnapshot, deleted_with_latest),
@@ -116,6 +118,8 @@ pub const SILENT: &[&str] = &[
     "freshness/await-own-writes",
     "teardown/not-held",
     "teardown/await-pods",
+    "teardown/node-lost",
+    "teardown/left-behind",
     "teardown/tags-remain",
     "teardown/tell-first",
     "teardown/contested-stays",

@@ -26,3 +26,20 @@ pub fn rebuilt_long_ago() -> Stage {
     let entry = r#"{"main":{"count":2,"lastDeleted":"2025-12-31T19:00:00Z","uid":"an-earlier-one","generation":1}}"#;
     with_main(keys::REBUILD_HISTORY_ROLES, entry)
 }
+
+/// A main agent that went while nobody watched: nobody saw its VM end.
+pub fn main_went_unwatched() -> Stage {
+    let mut world = World::of(json!({ "agent": { "image": "img" } }));
+    world.add_pod(&Role::Main, State::Ready);
+    let mut before = Stage::new(world);
+    before.drive(std::time::Duration::from_secs(60), &mut crate::common::stage::plainly);
+    before.world.pods.clear();
+    Stage::new(before.world)
+}
+
+/// The same, and the set is being deleted.
+pub fn deleted_after_its_pod_went_unwatched() -> Stage {
+    let mut stage = main_went_unwatched();
+    stage.world.delete_set();
+    stage
+}

@@ -54,7 +54,8 @@ fn wishes(kind: ActionKind) -> Vec<Want> {
                 Live::Object => Some(Live::Pod("demo-0".to_owned())),
                 Live::Pod(_) => Some(Live::Pods),
                 Live::Pods => Some(Live::Namespace),
-                Live::Namespace => None,
+                Live::Namespace => Some(Live::Node("node-a".to_owned())),
+                Live::Node(_) => None,
             };
             let all = std::iter::successors(Some(first), after);
             all.map(|live| Want::Ask(Question::ReadLive(live))).collect()

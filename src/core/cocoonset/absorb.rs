@@ -2,6 +2,7 @@
 
 use super::absorb_live::{live_read, pod_is_gone, take_pod};
 use super::answers::is_known_gone;
+use super::ended::lost_managed_node;
 use super::observed::{Manifest, Observed, SetFacts, Snapshot};
 use crate::core::action::{ActionKind, Attempt, Change, Question, Want};
 use crate::core::contract::keys;
@@ -104,11 +105,14 @@ pub fn scale(seen: &mut Observed, change: &Change, outcome: &Outcome) {
 
 /// An older CRD prunes the additive `nodeName` of entries: then it is no longer compared (decision R25).
 fn drops_node_names(seen: &Observed) -> bool {
-    let mut placed = seen.set.status.agents.iter().filter(|entry| {
-        let pod = seen.pods.get(&entry.pod_name);
-        entry.node_name.is_empty() && pod.is_some_and(|pod| pod.node.is_some())
-    });
-    placed.next().is_some()
+    let agents = seen.set.status.agents.iter().map(|entry| (entry.pod_name.as_str(), &entry.node_name));
+    let toolboxes = seen.set.status.toolboxes.iter().map(|entry| (entry.pod_name.as_str(), &entry.node_name));
+    let is_placed = |pod: &str| match seen.pods.get(pod) {
+        Some(known) => known.node.is_some(),
+        None => lost_managed_node(seen, pod).is_some(),
+    };
+    let mut entries = agents.chain(toolboxes);
+    entries.any(|(pod, node)| node.is_empty() && is_placed(pod))
 }
 
 fn probe(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {

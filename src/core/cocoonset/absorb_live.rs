@@ -1,11 +1,11 @@
 //! Taking the answers of live reads in: what they show is newer than any cache.
 
 use super::absorb::{note, object, take_set, unavailable};
-use super::observed::{LivePod, NamespaceSeen, Observed};
+use super::observed::{LivePod, NamespaceSeen, NodeFacts, NodeSeen, Observed};
 use crate::core::action::{ActionKind, Attempt, Live, Question};
 use crate::core::fact::Fact;
 use crate::core::memory::{Foreign, NamespaceLive, Vanished};
-use crate::core::outcome::{Answer, Effect, Outcome};
+use crate::core::outcome::{Answer, Class, Effect, Outcome};
 use crate::core::pod::facts::PodFacts;
 use serde_json::Value;
 
@@ -23,6 +23,8 @@ pub(super) fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcom
                 if answered {
                     seen.memory.looked(&Question::ReadLive(Live::Pod(pod.to_owned())));
                 }
+            } else if let Some(node) = other.strip_prefix("node/") {
+                return live_node(seen, node, attempt, outcome);
             }
         }
     }
@@ -122,8 +124,7 @@ pub(super) fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
         let pod = PodFacts::read(object);
         if pod.deleting && pod.is_hidden() {
             // No watch says when it is gone: it is looked for before its name is taken for free (decisions R26, R31).
-            let node_was_ready = node_is_ready(seen, pod.node.as_ref().map(|node| node.as_str()));
-            let sought = Vanished { confirmed: false, ..Vanished::of(&pod, node_was_ready) };
+            let sought = Vanished { confirmed: false, ..Vanished::of(&pod) };
             seen.memory.vanished.insert(name.to_owned(), sought);
         }
         seen.pods.insert(name.to_owned(), pod);
@@ -148,22 +149,20 @@ pub(super) fn pod_is_gone(seen: &mut Observed, name: &str) {
     if let Fact::Known(pods) = &mut seen.live.pods {
         pods.retain(|known| known.name != name);
     }
-    if let Some(known) = seen.pods.remove(name)
-        && seen.memory.deleted.get(name).map(String::as_str) != Some(known.uid.as_str())
-    {
-        let node_was_ready = node_is_ready(seen, known.node.as_ref().map(|node| node.as_str()));
-        seen.memory.vanished.insert(name.to_owned(), Vanished::of(&known, node_was_ready));
+    if let Some(known) = seen.pods.remove(name) {
+        seen.memory.vanished.insert(name.to_owned(), Vanished::of(&known));
     }
-    let deleted = seen.memory.deleted.get(name);
-    let by_us = deleted.is_some_and(|uid| seen.memory.vanished.get(name).is_some_and(|gone| gone.uid == *uid));
-    if (by_us || is_ours_in_doubt(seen, name))
-        && let Some(vanished) = seen.memory.vanished.remove(name)
-    {
-        seen.memory.deleted.insert(name.to_owned(), vanished.uid);
-    }
+    let in_doubt = is_ours_in_doubt(seen, name);
+    let deleted = seen.memory.deleted.get(name).cloned();
     if let Some(vanished) = seen.memory.vanished.get_mut(name) {
         vanished.confirmed = true;
+        if in_doubt || deleted.as_ref() == Some(&vanished.uid) {
+            vanished.by_us = true;
+            seen.memory.deleted.insert(name.to_owned(), vanished.uid.clone());
+        }
     }
+    // Of a pod that we deleted ourselves nothing is left to know but whether its VM ended.
+    seen.memory.vanished.retain(|pod, gone| pod != name || !gone.by_us || gone.may_run());
     let attempt = |action| Attempt { action, target: name.to_owned(), dry_run: false };
     seen.memory.attempts.remove(&attempt(ActionKind::DeletePod));
     seen.memory.attempts.remove(&attempt(ActionKind::PatchPod));
@@ -176,10 +175,38 @@ fn is_ours_in_doubt(seen: &Observed, name: &str) -> bool {
     seen.memory.attempts.get(&attempt).is_some_and(|record| record.class.effect() == Effect::Unsure)
 }
 
-/// Whether a node is Ready; unknown where nodes are not watched.
-pub fn node_is_ready(seen: &Observed, node: Option<&str>) -> Option<bool> {
-    let nodes = seen.nodes.as_ref()?;
-    Some(nodes.get(node?).is_some_and(|node| node.ready))
+/// A node that is up has a node agent that stops what has no pod: from here on nobody has to fear for what was there.
+fn live_node(seen: &mut Observed, name: &str, attempt: &Attempt, outcome: &Outcome) {
+    let fact = match outcome.effect() {
+        Effect::Happened => match object(outcome) {
+            Some(node) => Fact::Known(NodeSeen::There(NodeFacts::of(node))),
+            None => unavailable(outcome),
+        },
+        Effect::Gone => Fact::Known(NodeSeen::Gone),
+        Effect::Refused if [Class::RbacDenied, Class::ForbiddenOther].contains(&outcome.class) => {
+            Fact::Known(NodeSeen::Refused)
+        }
+        Effect::Refused
+        | Effect::Moved
+        | Effect::Taken
+        | Effect::NamespaceGoing
+        | Effect::Later
+        | Effect::Unsure
+        | Effect::NotSent => unavailable(outcome),
+    };
+    let is_up = matches!(&fact, Fact::Known(NodeSeen::There(facts)) if facts.ready);
+    let was_there = |gone: &&mut Vanished| is_up && gone.confirmed && gone.node.as_deref() == Some(name);
+    seen.memory.vanished.values_mut().filter(was_there).for_each(|gone| gone.node_was_ready = Some(true));
+    if fact.known().is_some() {
+        seen.memory.forget(attempt, seen.mono);
+        seen.memory.lost_nodes.remove(name);
+        if super::ended::is_lost(&fact) {
+            seen.memory.lost_nodes.insert(name.to_owned(), seen.mono);
+        }
+    } else {
+        note(seen, attempt, outcome);
+    }
+    seen.live.nodes.insert(name.to_owned(), fact);
 }
 
 fn live_namespace(seen: &mut Observed, outcome: &Outcome) {

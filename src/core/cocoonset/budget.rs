@@ -54,6 +54,10 @@ impl Lost {
             return None;
         }
         if let Some(gone) = seen.memory.vanished.get(&seat.pod) {
+            // One that was replaced, or not wanted, has not failed.
+            if gone.by_us {
+                return None;
+            }
             let had_none = gone.node.is_none() && !gone.had_vm && !gone.given_up;
             return (!had_none).then(|| Self { uid: gone.uid.clone(), vm: listed.to_owned(), given_up: gone.given_up });
         }

@@ -1,5 +1,6 @@
 //! What no decision may ever do, whatever the rules say: the second pair of eyes.
 
+use super::ended::{lost_node, unasked_node};
 use super::observed::Observed;
 use crate::core::action::{Change, Want};
 use crate::core::contract::keys;
@@ -32,6 +33,11 @@ pub const LAWS: &[Law] = &[
         id: "law/no-boot-unasked",
         text: "no managed VM boots while the registry was not asked for its snapshot, could not say, or holds one",
         breaks: boots_unasked,
+    },
+    Law {
+        id: "law/no-boot-beside",
+        text: "no managed VM boots while the last one of its name may run on a node that is lost, or was not read live",
+        breaks: boots_beside,
     },
     Law {
         id: "law/only-our-pods",
@@ -108,6 +114,13 @@ fn boots_unasked(seen: &Observed, _: &Decision, change: &Change) -> bool {
     let managed = annotation(keys::MANAGED).and_then(serde_json::Value::as_str) == Some("true");
     let vm = annotation(keys::VM_NAME).and_then(serde_json::Value::as_str).unwrap_or_default();
     managed && seen.snapshot(vm, keys::TAG_HIBERNATE).known() != Some(&None)
+}
+
+fn boots_beside(seen: &Observed, _: &Decision, change: &Change) -> bool {
+    let Change::CreatePod { pod, manifest, dry_run: false } = change else { return false };
+    let annotations = manifest.pointer("/metadata/annotations");
+    let managed = annotations.and_then(|map| map.get(keys::MANAGED)).and_then(serde_json::Value::as_str);
+    managed == Some("true") && (lost_node(seen, pod).is_some() || unasked_node(seen, pod).is_some())
 }
 
 fn touches_strangers(seen: &Observed, _: &Decision, change: &Change) -> bool {

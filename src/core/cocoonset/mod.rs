@@ -6,8 +6,11 @@ pub mod answers;
 pub mod budget;
 pub mod concerns;
 pub mod costs;
+pub mod ended;
+mod entries;
 pub mod laws;
 pub mod leaving;
+pub mod left_behind;
 pub mod names;
 pub mod observed;
 pub mod rebuild;
@@ -105,6 +108,7 @@ pub const RULES: &[&[&Rule]] = &[
     freshness::RULES,
     paused::RULES,
     teardown::RULES,
+    left_behind::RULES,
     namespace::RULES,
     claim::RULES,
     stamp::RULES,

@@ -85,9 +85,13 @@ impl SetStatus {
     }
     /// Whether an entry says that there was a VM of this name.
     pub fn had_vm(&self, vm: &str) -> bool {
+        self.vms_had().any(|name| name == vm)
+    }
+    /// Every VM name that an entry says there was a VM of.
+    pub fn vms_had(&self) -> impl Iterator<Item = &str> {
         let agents = self.agents.iter().map(|entry| (&entry.vm_name, &entry.vm_id));
-        let mut entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.vm_name, &entry.vm_id)));
-        entries.any(|(name, id)| name == vm && !id.is_empty())
+        let entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.vm_name, &entry.vm_id)));
+        entries.filter(|(_, id)| !id.is_empty()).map(|(name, _)| name.as_str())
     }
     /// The id of this pod's VM, as it was last seen.
     pub fn vm_id_of(&self, pod: &str) -> Option<&str> {
@@ -96,12 +100,24 @@ impl SetStatus {
         entries.find(|(name, id)| *name == pod && !id.is_empty()).map(|(_, id)| id.as_str())
     }
     /// The node on which the VM of this pod was last seen, if it was seen to have one.
-    pub fn last_node_of(&self, pod: &str) -> Option<String> {
+    pub fn last_node_of(&self, pod: &str) -> Option<&str> {
         let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_id, &entry.node_name));
         let toolboxes = self.toolboxes.iter().map(|entry| (&entry.pod_name, &entry.vm_id, &entry.node_name));
         let mut entries = agents.chain(toolboxes);
         let (_, _, node) = entries.find(|(name, id, node)| *name == pod && !id.is_empty() && !node.is_empty())?;
-        Some(node.clone())
+        Some(node.as_str())
+    }
+    /// Every pod that an entry gives a VM of this name, with an id.
+    pub fn pods_of_vm(&self, vm: &str) -> impl Iterator<Item = &str> {
+        let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_name, &entry.vm_id));
+        let entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.pod_name, &entry.vm_name, &entry.vm_id)));
+        entries.filter(move |(_, name, id)| *name == vm && !id.is_empty()).map(|(pod, _, _)| pod.as_str())
+    }
+    /// The VM name that an entry gives this pod.
+    pub fn vm_name_of(&self, pod: &str) -> Option<&str> {
+        let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_name));
+        let mut entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.pod_name, &entry.vm_name)));
+        entries.find(|(name, vm)| *name == pod && !vm.is_empty()).map(|(_, vm)| vm.as_str())
     }
     /// Every node that an entry names.
     pub fn node_names(&self) -> impl Iterator<Item = &str> {

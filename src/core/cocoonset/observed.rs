@@ -152,6 +152,17 @@ pub struct NodeFacts {
     pub out_of_service: bool,
 }
 
+/// What a live read said of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeSeen {
+    /// It is there.
+    There(NodeFacts),
+    /// It is not.
+    Gone,
+    /// We may not read nodes.
+    Refused,
+}
+
 /// Another live set that maps to the same VM name.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Rival {
@@ -196,6 +207,8 @@ pub struct LiveAnswers {
     pub pods: Fact<Vec<LivePod>>,
     /// Single pods.
     pub pod: BTreeMap<String, Fact<Option<LivePod>>>,
+    /// Single nodes.
+    pub nodes: BTreeMap<String, Fact<NodeSeen>>,
     /// Creates that were only asked about and would be admitted.
     pub admitted: BTreeSet<String>,
 }
@@ -235,6 +248,15 @@ impl SetFacts {
     /// Value of one of its annotations; empty reads as absent.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+    /// Nodes that a person says will not come back (decision R18).
+    pub fn accepted_losses(&self) -> impl Iterator<Item = &str> {
+        let listed = self.annotation(keys::ACCEPT_NODE_LOSS).unwrap_or_default();
+        listed.split(',').map(str::trim).filter(|node| !node.is_empty())
+    }
+    /// Whether this is one of them.
+    pub fn accepts_loss_of(&self, node: &str) -> bool {
+        self.accepted_losses().any(|accepted| accepted == node)
     }
 }
 

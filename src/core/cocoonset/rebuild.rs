@@ -3,6 +3,7 @@
 use super::budget::{self, Standing};
 use super::concerns::stamp::patch_pod;
 use super::costs::Costed;
+use super::ended;
 use super::observed::Observed;
 use super::rollout;
 use super::seat::Seat;
@@ -57,20 +58,16 @@ pub fn is_due(seen: &Observed, seat: &Seat, pod: &PodFacts) -> bool {
 pub fn lost_node(seen: &Observed, pod: &PodFacts) -> Option<String> {
     let node = pod.node.as_ref().filter(|_| pod.has_vm())?;
     let facts = seen.nodes.as_ref()?.get(node.as_str());
-    let excused = facts.is_some_and(|facts| facts.ready || facts.out_of_service)
-        || seen.set.annotation(keys::ACCEPT_NODE_LOSS) == Some(node.as_str());
+    let excused =
+        facts.is_some_and(|facts| facts.ready || facts.out_of_service) || seen.set.accepts_loss_of(node.as_str());
     (!excused).then(|| node.to_string())
 }
 
 /// What a delete of such a pod waits for.
-pub fn await_node(pod: &PodFacts, node: &str) -> Finding {
+pub fn await_node(seen: &Observed, pod: &PodFacts, node: &str) -> Finding {
     let message = format!("the VM of {} may still run on node {node}, which is lost", pod.name);
-    let way_out = format!(
-        "bring the node back, taint it node.kubernetes.io/out-of-service, or annotate {}: {node}",
-        keys::ACCEPT_NODE_LOSS
-    );
     Finding::of(&AWAIT_NODE, message.clone())
-        .trouble("NodeLost", format!("{message}; {way_out}"))
+        .trouble("NodeLost", format!("{message}; {}", ended::way_out(seen, node)))
         .wait(format!("node {node} to be back"), None)
 }
 
@@ -84,7 +81,7 @@ pub fn recovered(pod: &PodFacts) -> Option<Finding> {
 /// What to do about a pod that is at its end.
 pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Costed {
     if let Some(node) = lost_node(seen, pod) {
-        return await_node(pod, &node).into();
+        return await_node(seen, pod, &node).into();
     }
     if must_recreate(drifts) {
         return rollout::replace(seen, seat, pod, wanted, drifts);

@@ -75,7 +75,7 @@ pub fn unreadable(pod: &PodFacts) -> Finding {
 /// Replaces a pod: first the question, then the delete.
 pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Costed {
     if let Some(node) = rebuild::lost_node(seen, pod) {
-        return rebuild::await_node(pod, &node).into();
+        return rebuild::await_node(seen, pod, &node).into();
     }
     if seen.set.spec.unreadable {
         return unreadable(pod).into();

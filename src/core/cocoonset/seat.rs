@@ -4,6 +4,7 @@
 use super::answers;
 use super::budget::{self, Lost, Standing};
 use super::costs::Costed;
+use super::ended::{self, lost_node, unasked_node};
 use super::observed::{Observed, Rival};
 use super::rebuild::while_rebuilt;
 use crate::core::action::{Change, Live, Question, Want};
@@ -33,8 +34,12 @@ rules! {
     NAME_CONFLICT = "seat/name-conflict";
     /// Ask the API server about a pod that left the watch: an edited label looks just like a deletion.  (D-66, R26)
     LOOK_FOR_VANISHED = "seat/look-for-vanished";
-    /// Create no second VM while the first may still run on a node that nobody can ask.  (D-78, R18)
+    /// Create no second VM while the first may still run on a node that nobody can ask, whoever deleted its pod: without
+    /// its node agent a delete stops nothing.  (D-78, R18)
     NODE_LOST = "seat/node-lost";
+    /// Read the node live before the next VM of a name boots whose last one nobody saw end. A watch may stand still, and
+    /// then a node that is long gone looks as well as ever.  (D-78, R8, R18)
+    ASK_NODE = "seat/ask-node";
     /// Leave a pod alone that bears the name and is not ours, say whose it is, and look again from time to time.
     /// Never adopted, never deleted.  (D-26)
     FOREIGN_POD = "seat/foreign-pod";
@@ -97,6 +102,8 @@ pub enum Step<'a> {
     Foreign(Option<(String, String)>, bool, Option<Duration>),
     /// Somebody else's pod bore the name when last looked at.
     ForeignUnlooked,
+    /// Nobody saw its last VM end, and this node was not read live yet.
+    NodeUnasked(String),
     /// The registry was not asked yet, or could not say.
     SnapshotUnknown,
     /// A snapshot waits in the registry.
@@ -144,7 +151,11 @@ impl<'a> Step<'a> {
         if let Some(node) = lost_node(seen, &seat.pod).filter(|_| seat.managed) {
             return Self::NodeLost(node);
         }
-        foreign(seen, seat).or_else(|| budgeted(seen, seat)).unwrap_or_else(|| Self::snapshot(seen, seat))
+        let step = foreign(seen, seat).or_else(|| budgeted(seen, seat)).unwrap_or_else(|| Self::snapshot(seen, seat));
+        match (step, unasked_node(seen, &seat.pod).filter(|_| seat.managed)) {
+            (Self::Vacant, Some(node)) => Self::NodeUnasked(node),
+            (step, _) => step,
+        }
     }
 
     fn snapshot(seen: &Observed, seat: &Seat) -> Self {
@@ -165,35 +176,14 @@ fn found_lately(seen: &Observed, seat: &Seat) -> bool {
     found.is_some_and(|at| seen.mono.saturating_sub(*at) < FOUND_AGAIN)
 }
 
-/// Decision R23: whoever has the pod or saved state keeps the name, else the older.
+/// Decision R23: whoever has the pod or saved state keeps the name, or the VM that may run on a lost node; else the older.
 fn yields(seen: &Observed, seat: &Seat, rival: &Rival) -> bool {
-    let has_it = seen.pods.contains_key(&seat.pod) || seen.set.holds(&seat.vm);
+    let has_it = seen.pods.contains_key(&seat.pod) || seen.set.holds(&seat.vm) || lost_node(seen, &seat.pod).is_some();
     match (has_it, rival.has_it) {
         (true, _) => false,
         (false, true) => true,
         (false, false) => (rival.created, rival.uid.as_str()) < (seen.set.created, seen.set.uid.as_str()),
     }
-}
-
-/// Decision R18: the node on which the last VM of this managed pod may still run.
-pub fn lost_node(seen: &Observed, pod: &str) -> Option<String> {
-    let vanished = seen.memory.vanished.get(pod);
-    let deleted = seen.memory.deleted.get(pod);
-    if deleted.is_some_and(|uid| vanished.is_none_or(|gone| gone.uid == *uid)) {
-        return None;
-    }
-    let (node, was_ready) = match vanished {
-        Some(gone) if gone.had_vm && !gone.succeeded => (gone.node.clone()?, gone.node_was_ready),
-        Some(_) => return None,
-        None if deleted.is_some() => return None,
-        None => (seen.set.status.last_node_of(pod)?, None),
-    };
-    let nodes = seen.nodes.as_ref()?;
-    let now = nodes.get(&node);
-    let excused = now.is_some_and(|node| node.ready || node.out_of_service)
-        || seen.set.annotation(keys::ACCEPT_NODE_LOSS) == Some(node.as_str());
-    let lost = was_ready.is_none_or(|ready| !ready);
-    (lost && !excused).then_some(node)
 }
 
 /// A stranger that the watch shows is waited for; one that only a live read showed is read again from time to time
@@ -261,7 +251,9 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
         }
         Step::Vanished => Finding::of(&LOOK_FOR_VANISHED, format!("{pod} left the watch without our delete"))
             .ask(Question::ReadLive(Live::Pod(pod.clone()))),
-        Step::NodeLost(node) => node_lost(pod, &node),
+        Step::NodeLost(node) => node_lost(seen, pod, &node),
+        Step::NodeUnasked(node) => Finding::of(&ASK_NODE, format!("nobody saw the VM of {pod} end on node {node}"))
+            .ask(Question::ReadLive(Live::Node(node))),
         Step::Foreign(owner, deleting, left) => foreign_pod(pod, owner, deleting, left),
         Step::ForeignUnlooked => Finding::of(&LOOK_AT_FOREIGN, format!("another owner had pod {pod}"))
             .ask(Question::ReadLive(Live::Pod(pod.clone()))),
@@ -298,15 +290,11 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
     finding.into()
 }
 
-fn node_lost(pod: &str, node: &str) -> Finding {
+fn node_lost(seen: &Observed, pod: &str, node: &str) -> Finding {
     let message = format!("the VM of {pod} may still run on node {node}, which is lost");
-    let way_out = format!(
-        "bring the node back, taint it node.kubernetes.io/out-of-service, or annotate {}: {node}",
-        keys::ACCEPT_NODE_LOSS
-    );
     Finding::of(&NODE_LOST, message.clone())
-        .trouble("NodeLost", format!("{message}; {way_out}"))
-        .wait(format!("node {node} to be back"), None)
+        .trouble("NodeLost", format!("{message}; {}", ended::way_out(seen, node)))
+        .wait(format!("node {node} to be back"), ended::look_after(seen, node))
 }
 
 fn foreign_pod(pod: &str, owner: Option<(String, String)>, deleting: bool, left: Option<Duration>) -> Finding {
@@ -325,7 +313,7 @@ fn foreign_pod(pod: &str, owner: Option<(String, String)>, deleting: bool, left:
 fn vacant(seen: &Observed, seat: &Seat, wanted: &PodTemplate, rule: &Rule) -> Costed {
     let vanished = seen.memory.vanished.get(&seat.pod);
     let lost = Lost::of(seen, seat);
-    let because = match (vanished, &lost) {
+    let because = match (vanished.filter(|gone| !gone.by_us), &lost) {
         (Some(_), _) => format!("{} disappeared", seat.pod),
         (None, Some(_)) => format!("{} disappeared while nobody watched", seat.pod),
         (None, None) => format!("{} is missing", seat.pod),

@@ -2,14 +2,15 @@
 
 use super::concerns::main_agent;
 use super::concerns::{paused, toolboxes};
+use super::entries::{agents, keep_lost_agents, keep_lost_toolboxes, toolbox_entries};
 use super::leaving;
 use super::observed::Observed;
-use super::seat::{Seat, lost_node};
+use super::seat::Seat;
 use super::sitting;
 use super::standing::Standing;
 use crate::core::action::Change;
 use crate::core::api::condition::{self, Condition};
-use crate::core::api::set_status::{AgentEntry, SetStatus, ToolboxEntry};
+use crate::core::api::set_status::SetStatus;
 use crate::core::api::words::SetPhase;
 use crate::core::contract::keys;
 use crate::core::contract::names::Role;
@@ -17,7 +18,6 @@ use crate::core::decision::{Finding, Report, Trouble};
 use crate::core::pod::facts::PodFacts;
 use crate::rules;
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 rules! {
@@ -85,9 +85,11 @@ fn only_quotes_differ(seen: &Observed, wanted: &SetStatus, troubles: &[Trouble])
         && wordless(wanted) == wordless(&seen.set.status)
 }
 
-/// Phase, entries, counts and observedGeneration stay; conditions move.
+/// Phase, entries, counts and observedGeneration stay; conditions move. Only what says where a VM may run comes back.
 fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
     let mut status = seen.set.status.clone();
+    keep_lost_agents(seen, &mut status.agents);
+    keep_lost_toolboxes(seen, &mut status.toolboxes);
     let degraded = degraded(seen, troubles);
     let told = condition::find(&status.conditions, "Degraded").is_some_and(Condition::is_true);
     if let Some(resumed) = resumed(seen) {
@@ -256,98 +258,6 @@ fn degraded(seen: &Observed, troubles: &[Trouble]) -> Condition {
     Condition::new("Degraded", true, &first.reason, lines.join("; "), generation)
 }
 
-fn agents(seen: &Observed) -> Vec<AgentEntry> {
-    let main_vm = seen.main().and_then(|main| seen.vm_of(main)).unwrap_or_default();
-    let mut entries = Vec::new();
-    for pod in seen.pods.values() {
-        match seen.role_of(pod) {
-            Role::Main => entries.push(agent(seen, pod, 0, "")),
-            Role::SubAgent(slot) => entries.push(agent(seen, pod, slot, &main_vm)),
-            Role::Toolbox(_) | Role::Unknown => {}
-        }
-    }
-    let present: BTreeSet<i32> = entries.iter().map(|entry| entry.slot).collect();
-    let absent = seen.set.status.agents.iter().filter(|entry| !present.contains(&entry.slot));
-    entries.extend(absent.filter(|entry| is_kept(seen, &entry.pod_name, &entry.vm_name)).map(|entry| AgentEntry {
-        vm_id: kept_id(seen, &entry.pod_name, &entry.vm_id),
-        phase: String::new(),
-        ip: String::new(),
-        ..entry.clone()
-    }));
-    entries.sort_by_key(|entry| entry.slot);
-    entries
-}
-
-fn agent(seen: &Observed, pod: &PodFacts, slot: u32, forked_from: &str) -> AgentEntry {
-    AgentEntry {
-        slot: i32::try_from(slot).unwrap_or(i32::MAX),
-        role: if slot == 0 { "main" } else { "sub-agent" }.to_owned(),
-        pod_name: pod.name.to_string(),
-        vm_name: seen.vm_of(pod).unwrap_or_default(),
-        vm_id: pod.runtime.id.clone(),
-        ip: pod.runtime.ip.clone(),
-        phase: pod.phase.as_str().to_owned(),
-        forked_from: forked_from.to_owned(),
-        node_name: node_name(seen, pod),
-    }
-}
-
-fn node_name(seen: &Observed, pod: &PodFacts) -> String {
-    let node = pod.node.as_ref().filter(|_| !seen.memory.node_names_pruned);
-    node.map(ToString::to_string).unwrap_or_default()
-}
-
-/// An entry without a pod stays while its name is owed, and while its VM may run on a lost node, wanted or not: nothing
-/// else says so once the seat is wanted again (decisions R7, R18).
-fn is_kept(seen: &Observed, pod: &str, vm: &str) -> bool {
-    is_owed(seen, vm) || (seen.is_of_formula(vm) && lost_node(seen, pod).is_some())
-}
-
-/// Decision R7: a name leaves the status only when it is written down for teardown, or its pod is there again.
-fn is_owed(seen: &Observed, vm: &str) -> bool {
-    !vm.is_empty() && seen.is_of_formula(vm) && !seen.set.records_name(vm)
-}
-
-/// The VM id of a pod that is gone stays while its VM may still run on a lost node (decision R18).
-fn kept_id(seen: &Observed, pod: &str, id: &str) -> String {
-    let ours = seen.memory.deleted.contains_key(pod);
-    if ours { String::new() } else { id.to_owned() }
-}
-
-fn toolbox_entries(seen: &Observed) -> Vec<ToolboxEntry> {
-    let mut entries = Vec::new();
-    for pod in seen.pods.values() {
-        if let Role::Toolbox(name) = seen.role_of(pod) {
-            entries.push(toolbox(seen, pod, name));
-        }
-    }
-    let present: BTreeSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
-    let absent = seen.set.status.toolboxes.iter().filter(|entry| !present.contains(&entry.name));
-    entries.extend(absent.filter(|entry| is_kept(seen, &entry.pod_name, &entry.vm_name)).map(|entry| ToolboxEntry {
-        vm_id: kept_id(seen, &entry.pod_name, &entry.vm_id),
-        phase: String::new(),
-        ip: String::new(),
-        ..entry.clone()
-    }));
-    entries.sort_by(|one, other| one.name.cmp(&other.name));
-    entries
-}
-
-fn toolbox(seen: &Observed, pod: &PodFacts, name: String) -> ToolboxEntry {
-    let vm_name = if pod.managed { seen.vm_of(pod).unwrap_or_default() } else { pod.vm_name.to_string() };
-    ToolboxEntry {
-        name,
-        pod_name: pod.name.to_string(),
-        vm_name,
-        vm_id: pod.runtime.id.clone(),
-        ip: pod.runtime.ip.clone(),
-        phase: pod.phase.as_str().to_owned(),
-        conn_type: Some(pod.connection_type()),
-        vnc_port: i32::from(pod.runtime.vnc_port),
-        node_name: node_name(seen, pod),
-    }
-}
-
 /// Equal but for what an older CRD prunes or a Go client writes as null.
 fn reads_alike(wanted: &Value, stored: &Value) -> bool {
     wanted == stored || *wanted == SetStatus::read(stored).to_value()
@@ -389,13 +299,21 @@ fn transitions<'a>(seen: &'a Observed, after: &SetStatus) -> Vec<(bool, String, 
         events.push((false, "RecoveredFromFailure".to_owned(), message, seen.main()));
     }
     let degraded = |status: &SetStatus| condition::find(&status.conditions, "Degraded").cloned();
+    // What held a living set up is known; that it holds up the deletion as well is not.
+    let begins_to_go = is_going(after) && !is_going(before);
     if let Some(now) = degraded(after).filter(Condition::is_true)
-        && degraded(before).is_none_or(|was| !was.is_true() || was.reason != now.reason)
+        && degraded(before).is_none_or(|was| {
+            !was.is_true() || was.reason != now.reason || (begins_to_go && was.message != now.message)
+        })
     {
         let message = now.message.strip_prefix(&format!("{}: ", now.reason)).unwrap_or(&now.message);
         events.push((true, now.reason.clone(), message.to_owned(), None));
     }
     events
+}
+
+fn is_going(status: &SetStatus) -> bool {
+    condition::find(&status.conditions, "Progressing").is_some_and(|told| told.reason == "Terminating")
 }
 
 /// As Kubernetes writes the times of conditions: whole seconds.

@@ -193,6 +193,13 @@ pub fn canonical_slot(text: &str) -> Option<u32> {
     (slot <= i32::MAX.unsigned_abs() && slot.to_string() == text).then_some(slot)
 }
 
+/// Whether a node can have this name: a DNS subdomain.
+pub fn is_node_name(name: &str) -> bool {
+    let is_end = |end: Option<u8>| end.is_some_and(|end| end.is_ascii_lowercase() || end.is_ascii_digit());
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
+    name.len() <= 253 && name.bytes().all(fits) && is_end(name.bytes().next()) && is_end(name.bytes().last())
+}
+
 /// The VM name of newer releases: `vk-<ns>-<pod, dots as dashes>-<6 hex of sha256("<ns>/<pod>")>` (contract 4.4).
 pub fn successor_vm(namespace: &str, pod: &str) -> VmName {
     let digest = Sha256::digest(format!("{namespace}/{pod}").as_bytes());

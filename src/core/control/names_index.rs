@@ -73,13 +73,14 @@ impl NamesIndex {
         speakers.filter(|key| Some(*key) != owner).cloned().collect()
     }
     /// Per VM name that this set speaks of, or one of its pods bears, the other live set that has most right to it
-    /// (decision R23).
+    /// (decision R23). Where a VM may run without its pod, nobody else may have its name (R18).
     pub fn rivals<'a>(
         &self,
         key: &Key,
         borne: impl Iterator<Item = &'a str>,
         sets: &BTreeMap<Key, SetFacts>,
         uids: &BTreeMap<String, Key>,
+        may_run: &dyn Fn(&SetFacts, &str) -> bool,
     ) -> BTreeMap<String, Rival> {
         let mut names: BTreeSet<&str> = borne.collect();
         names.extend(self.names.get(key).into_iter().flat_map(BTreeMap::keys).map(String::as_str));
@@ -90,7 +91,8 @@ impl NamesIndex {
             let others: BTreeSet<&Key> = claiming.map(|(other, _)| other).chain(with_pod.iter().copied()).collect();
             let found = others.into_iter().filter(|other| *other != key);
             found
-                .filter_map(|other| Some(rival(sets.get(other)?, name, with_pod.contains(other))))
+                .filter_map(|other| Some((sets.get(other)?, with_pod.contains(other))))
+                .map(|(set, has_pod)| rival(set, name, has_pod || may_run(set, name)))
                 .max_by_key(|rival| (rival.has_it, std::cmp::Reverse((rival.created, rival.uid.clone()))))
         };
         names.into_iter().filter_map(|name| Some((name.to_owned(), best(name)?))).collect()

@@ -5,6 +5,7 @@ use super::queue::Priority;
 use super::wake::{Key, Wake};
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
 use crate::core::cocoonset::budget;
+use crate::core::cocoonset::ended::{lost_node, may_be_up};
 use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Memory, Vanished, Watched};
@@ -161,7 +162,8 @@ impl View {
                 let stands = !gone.confirmed || kept.contains_key(name) || !seen.memory.vanished.contains_key(name);
                 // One that no watch shows is looked for until it is gone, our delete or not.
                 let hidden = |pod: &PodFacts| pod.uid.as_str() == gone.uid && pod.is_hidden();
-                let ended = memory.deleted.get(name) == Some(&gone.uid) && !seen.pods.get(name).is_some_and(hidden);
+                let hidden = seen.pods.get(name).is_some_and(hidden);
+                let ended = memory.deleted.get(name) == Some(&gone.uid) && !gone.by_us && !hidden;
                 stands && !ended
             });
         }
@@ -202,7 +204,10 @@ impl View {
         let asked = !memory.found.is_empty() || !memory.kept.is_empty() || !memory.attempts.is_empty();
         let owed = if asked { seen.names_owed() } else { BTreeSet::new() };
         let vms = |vm: &str| set.maps_to(vm) || owed.contains(vm);
-        memory.retain(&|name| known(name).is_some() || set.speaks_of(name), &|uid| uids.contains(uid), &vms);
+        // Where a VM may run is known to nobody else once the status was wiped (R18).
+        let pods = |name: &str| known(name).is_some() || set.speaks_of(name) || lost_node(seen, name).is_some();
+        memory.retain(&pods, &|uid| uids.contains(uid), &vms);
+        memory.retain_nodes(&|node| set.status.node_names().any(|listed| listed == node));
     }
 
     /// What is kept about an object, for a dump.
@@ -268,12 +273,28 @@ impl View {
                 seen.pods.values().filter_map(|pod| pod.node.as_ref().map(|node| node.as_str())).collect();
             wanted.extend(seen.memory.vanished.values().filter_map(|gone| gone.node.as_deref()));
             wanted.extend(seen.set.status.node_names());
-            wanted.extend(seen.set.annotation(crate::core::contract::keys::ACCEPT_NODE_LOSS));
+            wanted.extend(seen.set.accepted_losses());
             let facts = |name: &str| self.nodes.get(name).map(|node| (name.to_owned(), *node));
             seen.nodes = Some(wanted.into_iter().filter_map(facts).collect());
         }
         let borne: Vec<String> = seen.pods.values().filter_map(|pod| seen.vm_of(pod)).collect();
-        seen.rivals = self.names.rivals(key, borne.iter().map(String::as_str), &self.sets, &self.uids);
+        let may_run = |set: &SetFacts, vm: &str| self.may_run_without_pod(set, vm);
+        seen.rivals = self.names.rivals(key, borne.iter().map(String::as_str), &self.sets, &self.uids, &may_run);
+    }
+
+    /// A VM of this set that nobody saw end, on a lost node (R18).
+    fn may_run_without_pod(&self, set: &SetFacts, vm: &str) -> bool {
+        let went = |pod: &str| self.vanished.get(&set.uid).and_then(|vanished| vanished.get(pod));
+        let node = |pod: &str| match went(pod) {
+            Some(gone) => gone.node.clone().filter(|_| gone.may_run()),
+            None => set.status.last_node_of(pod).map(str::to_owned),
+        };
+        let gone = |pod: &&str| !self.pods.contains_key(&Key::new(&set.namespace, pod));
+        let lost = |node: String| {
+            let is_up = self.nodes.get(&node).is_some_and(may_be_up);
+            self.synced.contains(&Kind::Nodes) && !is_up && !set.accepts_loss_of(&node)
+        };
+        set.status.pods_of_vm(vm).filter(gone).filter_map(node).any(lost)
     }
 
     pub(super) fn forget(&mut self, uid: &str) {

@@ -7,11 +7,10 @@ use super::wake::{Key, Wake};
 use crate::core::api::hibernation::HibernationSpec;
 use crate::core::cocoonset::is_terminating;
 use crate::core::cocoonset::observed::{LivePod, NamespaceSeen, NodeFacts, SetFacts};
-use crate::core::contract::keys;
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Vanished, Watched};
 use crate::core::meta;
-use crate::core::pod::facts::PodFacts;
+use crate::core::pod::facts::{PodFacts, PodPhase};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -33,6 +32,7 @@ impl View {
                 self.saw(kind, &meta::text(&object, "resourceVersion"));
             }
             Event::Deleted(object) => {
+                self.note_end(kind, &object);
                 self.remove(kind, &Key::of(&object), &mut woken);
                 self.saw(kind, &meta::text(&object, "resourceVersion"));
             }
@@ -48,6 +48,18 @@ impl View {
         }
         self.wake_writers(&mut woken);
         woken
+    }
+
+    /// The last word about a pod says whether its VM ended, also where what came before it was not shown.
+    fn note_end(&mut self, kind: Kind, object: &Value) {
+        let last = LivePod::of(object);
+        if kind == Kind::Pods
+            && let Some(pod) = self.pods.get_mut(&Key::of(object)).filter(|pod| pod.uid.as_str() == last.uid)
+            && PodPhase::of(object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default())
+                == PodPhase::Succeeded
+        {
+            pod.phase = PodPhase::Succeeded;
+        }
     }
 
     fn list(&mut self, kind: Kind, items: Vec<Value>, woken: &mut Vec<Wake>) {
@@ -247,24 +259,21 @@ impl View {
         }
     }
 
-    /// A pod that went without our delete is unknown until a live read (decision R26), and may live on (R18). True where
-    /// it is.
+    /// A pod that went without our delete is unknown until a live read (decision R26). True where it is. Whoever deleted
+    /// it, its VM may live on where nobody saw it end (R18).
     fn note_vanished(&mut self, pod: &PodFacts) -> bool {
-        let Some(uid) = pod.owner_uid() else { return false };
-        let ours = self
-            .memory
-            .get(uid)
-            .is_some_and(|memory| memory.deleted.get(pod.name.as_str()).map(String::as_str) == Some(pod.uid.as_str()));
-        if ours || !self.uids.contains_key(uid) {
+        let Some(uid) = pod.owner_uid().filter(|uid| self.uids.contains_key(*uid)) else { return false };
+        let deleted = self.memory.get(uid).and_then(|memory| memory.deleted.get(pod.name.as_str()));
+        let by_us = deleted.is_some_and(|deleted| deleted == pod.uid.as_str());
+        let gone = Vanished { by_us, confirmed: by_us || pod.deleting, ..Vanished::of(pod) };
+        if by_us && !gone.may_run() {
             return false;
         }
-        let nodes = self.synced.contains(&Kind::Nodes).then_some(&self.nodes);
-        let ready =
-            nodes.zip(pod.node.as_ref()).map(|(nodes, node)| nodes.get(node.as_str()).is_some_and(|node| node.ready));
         let vanished = self.vanished.entry(uid.to_owned()).or_default();
-        let known = vanished.get(pod.name.as_str()).is_some_and(|gone| gone.confirmed && gone.uid == pod.uid.as_str());
-        if !known {
-            vanished.insert(pod.name.to_string(), Vanished::of(pod, ready));
+        let name = pod.name.to_string();
+        match vanished.get_mut(&name).filter(|gone| gone.confirmed && gone.uid == pod.uid.as_str()) {
+            Some(known) => known.succeeded |= pod.phase == PodPhase::Succeeded,
+            None => drop(vanished.insert(name, gone)),
         }
         vanished.get(pod.name.as_str()).is_some_and(|gone| !gone.confirmed)
     }
@@ -306,9 +315,7 @@ impl View {
         let of_pods = self.pods.values().filter(|pod| pod.node.as_ref().is_some_and(|at| at.as_str() == node));
         let mut keys: BTreeSet<Key> =
             of_pods.filter_map(|pod| pod.owner_uid()).filter_map(|uid| self.uids.get(uid)).cloned().collect();
-        let names = |set: &SetFacts| {
-            set.status.node_names().any(|at| at == node) || set.annotation(keys::ACCEPT_NODE_LOSS) == Some(node)
-        };
+        let names = |set: &SetFacts| set.status.node_names().any(|at| at == node) || set.accepts_loss_of(node);
         let listed = self.sets.iter().filter(|(_, set)| names(set));
         keys.extend(listed.map(|(key, _)| key.clone()));
         // An older CRD's status names no node: then only memory knows where a pod that is gone was (R18, R25).

@@ -25,7 +25,7 @@ rules! {
     LONG_NAME = "oddity/name-too-long";
     /// Say which annotation of ours cannot be read, and what it counts as meanwhile.  (D-18c, D-31, R21)
     CORRUPT = "oddity/corrupt-annotation";
-    /// Take the acceptance of a lost node off once the node is back. Without it the next loss, months later, would be
+    /// Take the acceptance of a lost node off once the node is Ready, and say so: it is back, or was never meant. Without it the next loss, months later, would be
     /// accepted beforehand, and its VMs made twice.  (D-78, R18)
     LOSS_IS_OVER = "oddity/loss-is-over";
     /// Say which pod carries a VM name that is not its own. Nothing is decided in the registry under that name.  (D-32, R22)
@@ -44,15 +44,24 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
 }
 
 fn loss_is_over(seen: &Observed) -> Option<Finding> {
-    let node = seen.set.annotation(keys::ACCEPT_NODE_LOSS)?;
-    if !seen.nodes.as_ref()?.get(node)?.ready {
+    let nodes = seen.nodes.as_ref()?;
+    let is_ready = |node: &&str| nodes.get(*node).is_some_and(|facts| facts.ready);
+    let (over, rest): (Vec<&str>, Vec<&str>) = seen.set.accepted_losses().partition(is_ready);
+    if over.is_empty() {
         return None;
     }
+    let rest = (!rest.is_empty()).then(|| rest.join(","));
     let off = Change::PatchObject {
-        annotations: BTreeMap::from([(keys::ACCEPT_NODE_LOSS.to_owned(), None)]),
+        annotations: BTreeMap::from([(keys::ACCEPT_NODE_LOSS.to_owned(), rest)]),
         resource_version: seen.set.resource_version.clone(),
     };
-    Some(Finding::of(&LOSS_IS_OVER, format!("node {node} is back: its next loss is another")).change(off))
+    let (over, are, their) = match over.as_slice() {
+        [node] => (format!("node {node}"), "is", "its"),
+        nodes => (format!("nodes {}", nodes.join(", ")), "are", "their"),
+    };
+    let message = format!("{over} {are} not lost: the acceptance of {their} loss is taken off");
+    let because = format!("{over} {are} Ready: {their} next loss is another");
+    Some(Finding::of(&LOSS_IS_OVER, because).change(off).announce(false, "NodeNotLost", message))
 }
 
 /// Annotations of ours that cannot be read: whatever else is done about a set, a person has to mend them.

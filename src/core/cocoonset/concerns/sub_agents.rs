@@ -188,7 +188,7 @@ fn await_main(seen: &Observed, missing: &mut Vec<Costed>) -> Option<Finding> {
         return None;
     }
     let before = missing.len();
-    let waits = [CREATE.id(), seat::ASK_SNAPSHOT.id()];
+    let waits = [CREATE.id(), seat::ASK_SNAPSHOT.id(), seat::ASK_NODE.id()];
     missing.retain(|costed| !waits.contains(&costed.finding.rule));
     if missing.len() == before {
         return None;

@@ -4,7 +4,7 @@ use super::sub_agents;
 use crate::core::action::{ActionKind, Change, Live, Question, Want};
 use crate::core::api::words::{SetPhase, SnapshotPolicy};
 use crate::core::cocoonset::observed::{LivePod, Manifest, Observed};
-use crate::core::cocoonset::{answers, leaving, sitting};
+use crate::core::cocoonset::{answers, ended, leaving, left_behind, sitting};
 use crate::core::contract::keys;
 use crate::core::contract::names::{RoleWord, leaves_latest};
 use crate::core::decide::Gate;
@@ -14,6 +14,7 @@ use crate::core::memory::Record;
 use crate::core::oddity::many;
 use crate::core::outcome::Effect;
 use crate::core::pod::facts::PodFacts;
+use crate::core::rule::Rule;
 use crate::rules;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -61,6 +62,8 @@ enum Step<'a> {
     Leaving(Vec<&'a PodFacts>),
     Unlooked,
     Hidden(Vec<&'a LivePod>),
+    NodesUnasked(BTreeSet<String>),
+    NodesLost(Vec<(String, String)>),
     Collecting(BTreeSet<(String, &'static str)>),
     Clean,
 }
@@ -90,6 +93,14 @@ impl<'a> Step<'a> {
         if !hidden.is_empty() {
             return Self::Hidden(hidden);
         }
+        let unasked = ended::all_unasked(seen);
+        if !unasked.is_empty() {
+            return Self::NodesUnasked(unasked);
+        }
+        let lost = ended::all_lost(seen);
+        if !lost.is_empty() {
+            return Self::NodesLost(lost);
+        }
         let tags = tags_owed(seen);
         if tags.is_empty() { Self::Clean } else { Self::Collecting(tags) }
     }
@@ -104,7 +115,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
             Finding::of(&NOT_HELD, "it is being deleted, and our finalizer is not on it").stop(),
             Report::Silent,
         ),
-        Step::Orphaned => rest(vec![remove_finalizer(seen, Finding::of(&ORPHAN, "its pods are to live on"))]),
+        Step::Orphaned => rest(last_words(seen, &ORPHAN, "its pods are to live on", left_behind::told(seen))),
         Step::Holding(pods) => rest(delete_pods(seen, &pods)),
         Step::Leaving(pods) => {
             let mut findings: Vec<Finding> = pods.iter().filter_map(|pod| sitting::node_trouble(seen, pod)).collect();
@@ -114,6 +125,8 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         }
         Step::Unlooked => rest(held_tags(seen).unwrap_or_else(|| vec![look_for_pods(seen)])),
         Step::Hidden(pods) => rest(hidden_pods(seen, &pods)),
+        Step::NodesUnasked(nodes) => rest(nodes.into_iter().map(left_behind::ask).collect()),
+        Step::NodesLost(lost) => rest(remember_late(seen).into_iter().chain(left_behind::held(seen, &lost)).collect()),
         Step::Collecting(tags) => rest(collect(seen, &tags)),
         Step::Clean => rest(let_go(seen, "no pod of ours is left, and no tag is owed")),
     }
@@ -130,10 +143,20 @@ fn let_go(seen: &Observed, because: &'static str) -> Vec<Finding> {
         let told = Finding::of(&TELL_FIRST, "another finalizer keeps the set, and its status shows pods");
         return vec![told.wait("the status to say so", Some(Duration::from_secs(1)))];
     }
-    let done = remove_finalizer(seen, Finding::of(&REMOVE_FINALIZER, because));
+    let stays = orphans_stay(seen).into_iter().chain(contested_stay(seen)).chain(left_behind::told(seen));
+    last_words(seen, &REMOVE_FINALIZER, because, stays)
+}
+
+/// What people are told as the finalizer goes, and only then.
+fn last_words(
+    seen: &Observed,
+    rule: &Rule,
+    because: &'static str,
+    told: impl IntoIterator<Item = Finding>,
+) -> Vec<Finding> {
+    let done = remove_finalizer(seen, Finding::of(rule, because));
     let is_held = done.wants.iter().any(|want| answers::gate(seen, want) != Gate::Open);
-    let stays = orphans_stay(seen).into_iter().chain(contested_stay(seen)).filter(|_| !is_held);
-    stays.chain([done]).collect()
+    told.into_iter().filter(|_| !is_held).chain([done]).collect()
 }
 
 fn status_was_tried(seen: &Observed) -> bool {

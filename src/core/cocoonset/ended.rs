@@ -1,0 +1,158 @@
+//! Whether the VM of a pod that is gone has ended. A pod's end is not its VM's: only the node agent stops a VM, and where
+//! nobody saw that it did, the VM may run for as long as its node may, whoever deleted the pod (D-78, decision R18).
+//!
+//! A VM has ended where the node agent said so (its pod had Succeeded), or where a live read showed its node Ready once the
+//! pod was gone: an agent that runs stops what has no pod. What a watch says of a node is no such evidence, for a watch may
+//! stand still; that a node is lost is believed of either.
+
+use super::observed::{NodeFacts, NodeSeen, Observed};
+use crate::core::contract::keys;
+use crate::core::contract::names::{is_node_name, vm_of_pod};
+use crate::core::fact::Fact;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The taint by which a person says that nothing runs on a node any more.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// Between two looks at a lost node that no watch shows to be lost.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// The node on which the last VM of this managed pod may still run, as far as is known without a look: the node is lost,
+/// and its loss not accepted.
+pub fn lost_node(seen: &Observed, pod: &str) -> Option<String> {
+    let node = unended(seen, pod).filter(|node| !seen.set.accepts_loss_of(node))?;
+    (standing(seen, node) == Standing::Lost).then(|| node.to_owned())
+}
+
+/// The same of any pod, whose VM may also be somebody else's.
+pub fn lost_managed_node(seen: &Observed, pod: &str) -> Option<String> {
+    lost_node(seen, pod).filter(|_| is_managed(seen, pod))
+}
+
+/// Whether nobody saw the last VM of this pod end.
+pub fn may_run(seen: &Observed, pod: &str) -> bool {
+    unended(seen, pod).is_some()
+}
+
+/// The node that has to be read live before a VM of this pod's name may be booted again: nobody saw the last one end.
+pub fn unasked_node(seen: &Observed, pod: &str) -> Option<String> {
+    let node = unended(seen, pod).filter(|node| !seen.set.accepts_loss_of(node))?;
+    (standing(seen, node) == Standing::Unasked).then(|| node.to_owned())
+}
+
+/// What a person can do about a lost node, in words that can be followed: losses that are accepted already stay so.
+pub fn way_out(seen: &Observed, node: &str) -> String {
+    let accepted: Vec<&str> = seen.set.accepted_losses().collect();
+    let listed: Vec<&str> = accepted.iter().copied().chain([node]).collect();
+    let way_out = format!(
+        "bring the node back, taint it {OUT_OF_SERVICE}, or annotate {}={}",
+        keys::ACCEPT_NODE_LOSS,
+        listed.join(",")
+    );
+    match accepted.as_slice() {
+        [] => way_out,
+        others => format!("{way_out} (which accepts the loss of {} only)", others.join(", ")),
+    }
+}
+
+/// When to read the node again: where no watch says when it is back.
+pub fn look_after(seen: &Observed, node: &str) -> Option<Duration> {
+    let is_watched = seen.nodes.as_ref().is_some_and(|nodes| !nodes.get(node).is_some_and(may_be_up));
+    (!is_watched).then(|| read_lately(seen, node).unwrap_or(LOOK_AGAIN))
+}
+
+/// Whether a live read showed this node lost.
+pub fn is_lost(read: &Fact<NodeSeen>) -> bool {
+    match read {
+        Fact::Known(NodeSeen::There(facts)) => !may_be_up(facts),
+        Fact::Known(NodeSeen::Gone) => true,
+        Fact::Known(NodeSeen::Refused) | Fact::Unasked | Fact::Unavailable(_) => false,
+    }
+}
+
+/// For how long yet a live read that showed it lost is believed.
+fn read_lately(seen: &Observed, node: &str) -> Option<Duration> {
+    let due = seen.memory.lost_nodes.get(node)?.saturating_add(LOOK_AGAIN);
+    due.checked_sub(seen.mono).filter(|left| !left.is_zero())
+}
+
+/// Nodes that have to be read live before a set is let go.
+pub fn all_unasked(seen: &Observed) -> BTreeSet<String> {
+    gone_pods(seen).filter_map(|pod| unasked_node(seen, pod)).collect()
+}
+
+/// Pods whose VMs may run on lost nodes, each with its node.
+pub fn all_lost(seen: &Observed) -> Vec<(String, String)> {
+    gone_pods(seen).filter_map(|pod| Some((pod.to_owned(), lost_node(seen, pod)?))).collect()
+}
+
+/// The same, accepted losses included.
+pub fn all_left(seen: &Observed) -> Vec<(String, String)> {
+    let lost = |pod: &str| unended(seen, pod).filter(|node| standing(seen, node) == Standing::Lost);
+    gone_pods(seen).filter_map(|pod| Some((pod.to_owned(), lost(pod)?.to_owned()))).collect()
+}
+
+/// The name of the VM of a pod that is gone.
+pub fn vm_of(seen: &Observed, pod: &str) -> String {
+    let listed = seen.set.status.vm_name_of(pod).map(str::to_owned);
+    listed.unwrap_or_else(|| vm_of_pod(&seen.set.namespace, pod).to_string())
+}
+
+/// Managed pods that are gone, as far as memory or status speaks of them. Those that exist, under whatever owner or label,
+/// are not gone.
+fn gone_pods(seen: &Observed) -> impl Iterator<Item = &str> {
+    let remembered = seen.memory.vanished.keys().map(String::as_str);
+    let names: BTreeSet<&str> = remembered.chain(seen.set.status.pod_names()).collect();
+    let live = |pod: &str| seen.live.pods.known().into_iter().flatten().any(|known| known.name == pod);
+    names.into_iter().filter(move |pod| {
+        !seen.pods.contains_key(*pod) && !seen.strangers.contains_key(*pod) && !live(pod) && is_managed(seen, pod)
+    })
+}
+
+/// Where it ran, unless it is known to have ended.
+fn unended<'a>(seen: &'a Observed, pod: &str) -> Option<&'a str> {
+    let node = match seen.memory.vanished.get(pod) {
+        Some(gone) => gone.node.as_deref().filter(|_| gone.may_run()),
+        // Ours, and its end was seen.
+        None if seen.memory.deleted.contains_key(pod) => None,
+        None => seen.set.status.last_node_of(pod),
+    };
+    node.filter(|node| is_node_name(node))
+}
+
+/// A static toolbox's VM is somebody else's to start and to stop.
+fn is_managed(seen: &Observed, pod: &str) -> bool {
+    let suffix = pod.strip_prefix(seen.set.name.as_str()).and_then(|rest| rest.strip_prefix('-'));
+    let listed = seen.set.spec.toolboxes.iter().find(|toolbox| Some(toolbox.name.as_str()) == suffix);
+    let carried = seen.memory.vanished.get(pod).and_then(|gone| gone.carried.as_ref());
+    let was_static = carried.is_some_and(|carried| carried.fixed.is_some());
+    let entry = seen.set.status.vm_name_of(pod).is_none_or(|vm| seen.is_of_formula(vm));
+    !was_static && entry && listed.is_none_or(|toolbox| toolbox.is_managed())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// A live read showed it up.
+    Up,
+    /// Lost, by a live read or by the watch.
+    Lost,
+    /// Nothing is known against it, and it was not read live.
+    Unasked,
+}
+
+fn standing(seen: &Observed, node: &str) -> Standing {
+    let is_down = seen.nodes.as_ref().is_some_and(|nodes| !nodes.get(node).is_some_and(may_be_up));
+    match seen.live.nodes.get(node) {
+        Some(read) if is_lost(read) => Standing::Lost,
+        Some(Fact::Known(NodeSeen::There(_))) => Standing::Up,
+        _ if is_down || read_lately(seen, node).is_some() => Standing::Lost,
+        // Where nodes may not be read, the operator runs on with what it has (decision R26).
+        Some(Fact::Known(NodeSeen::Refused)) => Standing::Up,
+        Some(Fact::Known(NodeSeen::Gone) | Fact::Unasked | Fact::Unavailable(_)) | None => Standing::Unasked,
+    }
+}
+
+/// Nobody has to fear for what ran there: its agent is at work, or a person says that nothing runs there any more.
+pub fn may_be_up(node: &NodeFacts) -> bool {
+    node.ready || node.out_of_service
+}
