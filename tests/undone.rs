@@ -72,6 +72,8 @@ fn a_charge_that_does_not_stay_deletes_no_pod() {
     assert!(told.starts_with("WriteUndone ") && told.contains("rebuild-history in its annotations"), "{told}");
     stage.drive(Duration::from_secs(300), &mut plainly);
     assert_eq!(at(&stage, ActionKind::DeletePod).len(), 1, "the webhook is gone, and the work goes on");
+    assert!(degraded(&stage).starts_with("WriteUndone"), "it was undone less than ten minutes ago");
+    stage.drive(Duration::from_secs(300), &mut plainly);
     assert!(degraded(&stage).starts_with("AsWanted"), "{}", degraded(&stage));
 }
 

@@ -18,6 +18,7 @@ pub(super) fn said(outcome: &Outcome) -> Option<String> {
             count => format!("{count} of them"),
         }),
         (Answer::Snapshot { digest, .. }, _) => digest.as_ref().map(|digest| format!("digest {digest}")),
+        (Answer::NotThere, _) => Some("no such tag".to_owned()),
         (Answer::Nothing, Class::Done | Class::Present | Class::Absent) => None,
         (Answer::Nothing, _) => Some("without a word of why".to_owned()),
     }

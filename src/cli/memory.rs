@@ -5,8 +5,9 @@ use super::Failure;
 use super::field::Field;
 use super::stream::OLDEST;
 use crate::core::action::{ActionKind, Attempt};
-use crate::core::memory::{Foreign, Memory, NamespaceLive, NamespaceRefusal, Record, Vanished, Watched};
+use crate::core::memory::{Foreign, Memory, NamespaceLive, NamespaceRefusal, Record, Watched};
 use crate::core::outcome::Class;
+use crate::core::vanished::Vanished;
 use std::time::Duration;
 
 /// The memory of one object.
@@ -20,7 +21,7 @@ pub(super) struct Kept {
     pub memory: Memory,
 }
 
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 20] = [
     "uid",
     "unseen",
     "attempts",
@@ -35,6 +36,9 @@ const FIELDS: [&str; 17] = [
     "found",
     "kept",
     "lostNodes",
+    "collected",
+    "hidden",
+    "undone",
     "nodeNamesPruned",
     "scalePruned",
     "error",
@@ -88,6 +92,16 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
     }
     for (node, age) in map(at, "lostNodes", "ages in seconds by node")? {
         memory.lost_nodes.insert(node.to_owned(), OLDEST.saturating_sub(age.seconds()?));
+    }
+    for tag in list(at, "collected", "tags")? {
+        memory.collected.insert(tag.text("VM:TAG")?.to_owned());
+    }
+    if let Some(hidden) = at.get("hidden") {
+        hidden.only(&["looks", "ageSeconds"])?;
+        memory.hidden = Some((count(&hidden, "looks")?, needed_since(&hidden, "ageSeconds")?));
+    }
+    for (what, age) in map(at, "undone", "ages in seconds by what was written")? {
+        memory.undone.insert(what.to_owned(), OLDEST.saturating_sub(age.seconds()?));
     }
     memory.node_names_pruned = flag(at, "nodeNamesPruned")?;
     memory.scale_pruned = flag(at, "scalePruned")?;
@@ -298,6 +312,9 @@ mod tests {
         memory.found.insert("vk-a-x-4".to_owned(), ago(30));
         memory.kept.insert("vk-a-x-5".to_owned(), ago(40));
         memory.lost_nodes.insert("n".to_owned(), ago(50));
+        memory.collected.insert("vk-a-x-5:latest".to_owned());
+        memory.hidden = Some((3, ago(50)));
+        memory.undone.insert("PatchPod x-0: taken off".to_owned(), ago(60));
         memory.woken.insert("u9".to_owned());
         memory.stamps.insert(jiff::Timestamp::UNIX_EPOCH, (Duration::from_secs(70), OLDEST));
         memory.node_names_pruned = true;

@@ -4,7 +4,7 @@ use super::action::{Action, Attempt, Change, Live, Question, Subject, Wait, Want
 use super::contract::joined::joined;
 use super::decision::{Decision, Entry, Finding, Report, Trouble, Verdict};
 use super::outcome::Outcome;
-use super::rule::Because;
+use super::rule::{Because, RuleId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A concern: its name and how it judges.
@@ -90,6 +90,7 @@ fn mute(entry: &mut Entry) {
 
 fn ask_concerns<O: Observation>(seen: &O) -> (Vec<Entry>, Report<O::Phase>) {
     let mut trace = Vec::new();
+    let mut told_of = Told::default();
     let mut report: Report<O::Phase> = Report::Derived;
     let mut concerns = O::CONCERNS.iter();
     for concern in concerns.by_ref() {
@@ -103,7 +104,7 @@ fn ask_concerns<O: Observation>(seen: &O) -> (Vec<Entry>, Report<O::Phase>) {
         };
         for finding in findings {
             for told in hold_back(seen, finding).into_iter().flatten() {
-                if !trace.iter().any(|entry| repeats(entry, &told)) {
+                if told_of.is_new(&trace, &told) {
                     trace.push(Entry::Spoke(told));
                 }
             }
@@ -137,6 +138,30 @@ fn hold_back<O: Observation>(seen: &O, mut finding: Finding) -> Option<Vec<Findi
 /// The reason why it is held, and what for.
 fn join(held: &Because, wish: &Because) -> String {
     format!("{held} ({wish})")
+}
+
+/// Where lines of the trace stand, by rule and by what is wanted first: of hundreds of seats each has lines of its own,
+/// and to compare every line with every other would be most of the work.
+#[derive(Default)]
+struct Told {
+    at: BTreeMap<(RuleId, Option<Attempt>, Option<Wait>), Vec<usize>>,
+}
+
+impl Told {
+    /// Whether no line of the trace says what this finding does; from now on its end does.
+    fn is_new(&mut self, trace: &[Entry], finding: &Finding) -> bool {
+        let Some(first) = finding.wants.first() else { return true };
+        let wait = match first {
+            Want::Wait(wait) => Some(wait.clone()),
+            Want::Ask(_) | Want::Change(_) | Want::Announce(_) => None,
+        };
+        let lines = self.at.entry((finding.rule.clone(), Attempt::of(first), wait)).or_default();
+        let is_told = lines.iter().filter_map(|at| trace.get(*at)).any(|entry| repeats(entry, finding));
+        if !is_told {
+            lines.push(trace.len());
+        }
+        !is_told
+    }
 }
 
 /// True where this line says already what the finding would.

@@ -2,9 +2,8 @@
 //! It is lost with the process, and nothing irreversible rests on it.
 
 use super::action::{ActionKind, Attempt, Live, Question};
-use super::outcome::{Class, Outcome};
-use super::pod::facts::{PodFacts, PodPhase};
-use super::pod::template::PodTemplate;
+use super::outcome::{Class, Effect, Outcome};
+use super::vanished::Vanished;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +50,15 @@ pub struct Memory {
     /// Nodes that a live read showed lost: name to when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub lost_nodes: BTreeMap<String, Duration>,
+    /// Tags, as `vm:tag`, that the registry said are gone, since the set is being deleted and no pod of it is left.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub collected: BTreeSet<String>,
+    /// Live lists in a row that showed nothing but hidden pods on their way out: how many, and when the last was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<(u32, Duration)>,
+    /// Writes that were undone twice in a row: in words, to when that last happened.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub undone: BTreeMap<String, Duration>,
     /// The API server drops `nodeName` from status entries: its CRD is an older one (decision R25).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub node_names_pruned: bool,
@@ -136,33 +144,6 @@ pub enum NamespaceLive {
     Refused,
 }
 
-/// A pod that went without our delete, or before anybody saw its VM end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Vanished {
-    /// Its uid.
-    pub uid: String,
-    /// Where it ran.
-    pub node: Option<String>,
-    /// Whether it still had a VM id when last seen.
-    pub had_vm: bool,
-    /// Whether its VM had ended by itself.
-    pub succeeded: bool,
-    /// Whether it had been given up: whoever deletes such a pod asks for another.
-    pub given_up: bool,
-    /// What its node agent called its VM.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub vm_id: String,
-    /// Whether a live read showed its node Ready once it was gone: then its node agent has stopped the VM.
-    pub node_was_ready: Option<bool>,
-    /// Whether we deleted it ourselves: that the VM ended is as little said with that (R18).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub by_us: bool,
-    /// Whether a live read has confirmed that the name is free.
-    pub confirmed: bool,
-    /// What it was; unknown where it was not seen.
-    pub carried: Option<Box<PodTemplate>>,
-}
-
 /// A pod of another owner under one of our names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Foreign {
@@ -185,28 +166,6 @@ pub struct Watched {
     pub ever_marked: bool,
     /// It failed, and was not `ready` since: what its node agent tries meanwhile is no recovery.
     pub failing: bool,
-}
-
-impl Vanished {
-    /// A pod as last seen.
-    pub fn of(pod: &PodFacts) -> Self {
-        Self {
-            uid: pod.uid.to_string(),
-            node: pod.node.as_ref().map(ToString::to_string),
-            had_vm: pod.has_vm(),
-            succeeded: pod.phase == PodPhase::Succeeded,
-            given_up: pod.dead_letter,
-            vm_id: pod.runtime.id.clone(),
-            node_was_ready: None,
-            by_us: false,
-            confirmed: pod.deleting,
-            carried: Some(Box::new(pod.carries.clone())),
-        }
-    }
-    /// Whether nobody saw its VM end.
-    pub fn may_run(&self) -> bool {
-        self.had_vm && !self.succeeded && self.node.is_some() && self.node_was_ready != Some(true)
-    }
 }
 
 impl Memory {
@@ -257,6 +216,11 @@ impl Memory {
         let known = [self.attempts.get(attempt), self.attempts.get(&whole(attempt))];
         known.into_iter().flatten().max_by_key(|record| record.last)
     }
+    /// The refusal of this attempt, of this target or of the whole action, whatever else was answered since.
+    pub fn refusal(&self, attempt: &Attempt) -> Option<&Record> {
+        let known = [self.attempts.get(attempt), self.attempts.get(&whole(attempt))];
+        known.into_iter().flatten().find(|record| record.class.effect() == Effect::Refused)
+    }
     /// Notes that this question was answered.
     pub fn looked(&mut self, question: &Question) {
         for (attempt, record) in &mut self.attempts {
@@ -274,6 +238,7 @@ impl Memory {
         self.foreign.retain(|pod, _| pods(pod));
         self.found.retain(|vm, _| vms(vm));
         self.kept.retain(|vm, _| vms(vm));
+        self.collected.retain(|tag| tag.rsplit_once(':').is_some_and(|(vm, _)| vms(vm)));
         self.attempts.retain(|attempt, record| is_about_any(attempt, &record.target, pods, vms));
     }
     /// The same of nodes, those of pods that are gone apart.

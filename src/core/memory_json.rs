@@ -3,7 +3,8 @@
 
 use super::action::Attempt;
 use super::cocoonset::observed::Observed;
-use super::memory::{Foreign, Memory, NamespaceLive, NamespaceRefusal, Record, Vanished, Watched};
+use super::memory::{Foreign, Memory, NamespaceLive, NamespaceRefusal, Record, Watched};
+use super::vanished::Vanished;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -41,6 +42,9 @@ fn of(memory: &Memory, now: Duration) -> Map<String, Value> {
         found,
         kept,
         lost_nodes,
+        collected,
+        hidden,
+        undone,
         node_names_pruned,
         failed: _,
         scale_pruned,
@@ -61,6 +65,9 @@ fn of(memory: &Memory, now: Duration) -> Map<String, Value> {
     put("found", by_name(found.iter().map(|(vm, at)| (vm, age(*at, now)))));
     put("kept", by_name(kept.iter().map(|(vm, at)| (vm, age(*at, now)))));
     put("lostNodes", by_name(lost_nodes.iter().map(|(node, at)| (node, age(*at, now)))));
+    put("collected", (!collected.is_empty()).then(|| json!(collected)));
+    put("hidden", hidden.map(|(looks, at)| json!({ "looks": looks, "ageSeconds": age(at, now) })));
+    put("undone", by_name(undone.iter().map(|(what, at)| (what, age(*at, now)))));
     put("nodeNamesPruned", node_names_pruned.then_some(Value::Bool(true)));
     put("scalePruned", scale_pruned.then_some(Value::Bool(true)));
     put("error", error.as_ref().map(|(reason, at)| json!({ "reason": reason, "ageSeconds": age(*at, now) })));

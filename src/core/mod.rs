@@ -29,6 +29,7 @@ pub mod outcome;
 pub mod pod;
 pub mod recording;
 pub mod rule;
+pub mod vanished;
 pub mod wire;
 
 /// Every rule there is: the kind its controller reconciles, then file by file in the order of its concerns.

@@ -158,6 +158,8 @@ pub enum Answer {
         /// Annotation `cocoonstack.snapshot.baseimage`.
         base_image: Option<String>,
     },
+    /// The registry says of what it was to delete that there is no such thing: nothing was deleted.
+    NotThere,
 }
 
 impl Answer {
@@ -165,7 +167,7 @@ impl Answer {
     pub const fn is_nothing(&self) -> bool {
         match self {
             Self::Nothing => true,
-            Self::Object(_) | Self::List { .. } | Self::Snapshot { .. } => false,
+            Self::Object(_) | Self::List { .. } | Self::Snapshot { .. } | Self::NotThere => false,
         }
     }
 }

@@ -141,7 +141,10 @@ fn is_degraded(condition: &Condition) -> bool {
 fn answered(action: &Action, outcome: &Outcome) -> String {
     match (&action.want, outcome.class) {
         (Want::Ask(Question::ReadLive(live)), Class::Done) => read(live, &outcome.answer),
-        (_, Class::Done) | (Want::Change(Change::DeleteSnapshot { .. }), Class::Absent) => String::new(),
+        (Want::Change(Change::DeleteSnapshot { .. }), Class::Absent) if outcome.answer != Answer::NotThere => {
+            String::new()
+        }
+        (_, Class::Done) => String::new(),
         (Want::Announce(_), Class::Throttled) if outcome.message.starts_with(HELD_BACK) => "held back".to_owned(),
         (_, Class::Fenced) if outcome.message.starts_with(DRY_RUN) => "not sent (dry run)".to_owned(),
         (_, class) => class.name().to_owned(),
@@ -163,6 +166,8 @@ fn read(live: &Live, answer: &Answer) -> String {
         (Live::Pod(_) | Live::Object, Answer::Object(object)) => {
             if meta::time(object, "deletionTimestamp").is_some() { "being deleted" } else { "there" }.to_owned()
         }
-        (_, Answer::Nothing | Answer::Object(_) | Answer::List { .. } | Answer::Snapshot { .. }) => String::new(),
+        (_, Answer::Nothing | Answer::Object(_) | Answer::List { .. } | Answer::Snapshot { .. } | Answer::NotThere) => {
+            String::new()
+        }
     }
 }

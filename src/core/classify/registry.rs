@@ -11,7 +11,7 @@ const BASE_IMAGE: &str = "cocoonstack.snapshot.baseimage";
 /// The class of any HTTP answer of a registry (registry.md 3 and 6).
 ///
 /// A page of HTML is a proxy's: neither presence nor absence follows from it. A HEAD has no body, so there the code has
-/// to do. A tag whose delete succeeded is `Absent`, like one that was not there.
+/// to do. A tag whose delete succeeded is `Absent`, like one that was not there; the answer tells the two apart.
 pub(super) fn classify(answer: &Http<'_>, digest: Option<&str>) -> Outcome {
     if let Some(class) = spoken(answer) {
         return say(answer, class);
@@ -20,6 +20,9 @@ pub(super) fn classify(answer: &Http<'_>, digest: Option<&str>) -> Outcome {
         200..=299 | 404 if answer.is_markup() => answer.say(lost(answer.verb)),
         200..=299 => succeeded(answer, digest),
         401 | 403 => say(answer, Class::Denied),
+        404 if answer.verb == Verb::RegistryDelete => {
+            Outcome { answer: Answer::NotThere, ..say(answer, Class::Absent) }
+        }
         404 => Outcome::of(Class::Absent),
         408 => say(answer, lost(answer.verb)),
         429 => say(answer, Class::Throttled),

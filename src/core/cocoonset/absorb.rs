@@ -4,10 +4,12 @@ use super::absorb_live::{live_read, pod_is_gone, take_pod};
 use super::answers::is_known_gone;
 use super::ended::lost_managed_node;
 use super::observed::{Manifest, Observed, SetFacts, Snapshot};
+use super::quota::leaves_room;
+use super::tags::delete_of;
 use crate::core::action::{ActionKind, Attempt, Change, Question, Want};
 use crate::core::contract::keys;
 use crate::core::fact::Fact;
-use crate::core::memory::{NamespaceLive, NamespaceRefusal, Watched};
+use crate::core::memory::{NamespaceLive, NamespaceRefusal, Record, Watched};
 use crate::core::outcome::{Answer, Class, Effect, Outcome};
 use serde_json::Value;
 
@@ -41,7 +43,9 @@ pub(super) fn note(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 pub(super) fn object(outcome: &Outcome) -> Option<&Value> {
     match (&outcome.answer, outcome.effect() == Effect::Happened) {
         (Answer::Object(object), true) => Some(object),
-        (Answer::Object(_) | Answer::Nothing | Answer::List { .. } | Answer::Snapshot { .. }, _) => None,
+        (Answer::Object(_) | Answer::Nothing | Answer::List { .. } | Answer::Snapshot { .. } | Answer::NotThere, _) => {
+            None
+        }
     }
 }
 
@@ -124,6 +128,12 @@ fn probe(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     } else {
         unavailable(outcome)
     };
+    let target = &attempt.target;
+    match fact.known() {
+        Some(None) if seen.set.deleting.is_some() => settle_tag(seen, target),
+        Some(Some(_)) => drop(seen.memory.collected.remove(target)),
+        Some(None) | None => {}
+    }
     if fact.known().is_some() {
         seen.memory.looked(&Question::ProbeSnapshot { vm: vm.to_owned(), tag: tag.to_owned() });
     }
@@ -142,19 +152,41 @@ fn probe(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 fn manifest(outcome: &Outcome) -> Manifest {
     match &outcome.answer {
         Answer::Snapshot { digest, base_image } => Manifest { digest: digest.clone(), base_image: base_image.clone() },
-        Answer::Nothing | Answer::Object(_) | Answer::List { .. } => Manifest::default(),
+        Answer::Nothing | Answer::Object(_) | Answer::List { .. } | Answer::NotThere => Manifest::default(),
+    }
+}
+
+/// The registry says that this tag is gone, and nothing that came of its delete matters any more.
+fn settle_tag(seen: &mut Observed, target: &str) {
+    seen.memory.collected.insert(target.to_owned());
+    let delete = delete_of(target);
+    let whole = Attempt { target: "*".to_owned(), ..delete.clone() };
+    let is_its = |record: &Record| record.target == target;
+    for attempt in [delete, whole] {
+        if seen.memory.attempts.get(&attempt).is_some_and(is_its) {
+            seen.memory.attempts.remove(&attempt);
+        }
     }
 }
 
 fn delete_snapshot(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let Some((vm, tag)) = attempt.target.rsplit_once(':') else { return };
     let key = (vm.to_owned(), tag.to_owned());
-    if outcome.effect() == Effect::Happened {
+    let is_gone = outcome.effect() == Effect::Happened && outcome.answer != Answer::NotThere;
+    if is_gone {
         seen.snapshots.insert(key, Snapshot { fact: Fact::Known(None), fresh: true });
-    } else {
-        seen.snapshots.remove(&key);
+        seen.memory.collected.insert(attempt.target.clone());
+        return note(seen, attempt, outcome);
     }
-    note(seen, attempt, outcome);
+    // "There is no such tag", of one that was shown right before: one of the two is wrong, and only another look tells.
+    seen.snapshots.remove(&key);
+    let refusal = seen.memory.refusal(attempt).filter(|_| outcome.effect() == Effect::Later);
+    // A registry that is away between two refusals refuses still.
+    let noted = refusal.map_or_else(
+        || outcome.clone(),
+        |refusal| Outcome { class: refusal.class, message: refusal.message.clone(), ..outcome.clone() },
+    );
+    seen.memory.note(attempt, &noted, seen.mono, seen.set.generation, false);
 }
 
 fn create(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
@@ -195,11 +227,13 @@ fn create(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     }
 }
 
-/// A dry run: that the name is taken, or that the quota is full, means that admission let it through (decision R20).
+/// A dry run: that the name is taken means that admission let it through, and so does a full quota, as far as the old
+/// pod's share is enough (decision R20).
 fn create_asked(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
-    const ADMITTED: [Class; 4] =
-        [Class::Done, Class::AlreadyExists, Class::AlreadyExistsTerminating, Class::QuotaExceeded];
-    if ADMITTED.contains(&outcome.class) {
+    const ADMITTED: [Class; 3] = [Class::Done, Class::AlreadyExists, Class::AlreadyExistsTerminating];
+    let old = seen.pods.get(&attempt.target);
+    let fits = outcome.class == Class::QuotaExceeded && old.is_none_or(|old| leaves_room(&outcome.message, old));
+    if fits || ADMITTED.contains(&outcome.class) {
         seen.live.admitted.insert(attempt.target.clone());
         seen.memory.namespace = None;
         seen.memory.forget(attempt, seen.mono);

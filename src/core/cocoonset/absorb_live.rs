@@ -4,9 +4,10 @@ use super::absorb::{note, object, take_set, unavailable};
 use super::observed::{LivePod, NamespaceSeen, NodeFacts, NodeSeen, Observed};
 use crate::core::action::{ActionKind, Attempt, Live, Question};
 use crate::core::fact::Fact;
-use crate::core::memory::{Foreign, NamespaceLive, Vanished};
+use crate::core::memory::{Foreign, NamespaceLive};
 use crate::core::outcome::{Answer, Class, Effect, Outcome};
 use crate::core::pod::facts::PodFacts;
+use crate::core::vanished::Vanished;
 use serde_json::Value;
 
 pub(super) fn live_read(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
@@ -66,12 +67,29 @@ fn live_pods(seen: &mut Observed, outcome: &Outcome) {
         (Answer::List { items, .. }, true) => {
             let mut pods: Vec<LivePod> = items.iter().map(LivePod::of).collect();
             pods.sort_by(|one, other| one.name.cmp(&other.name));
+            note_hidden(seen, &pods);
             Fact::Known(pods)
         }
-        (Answer::List { .. } | Answer::Object(_) | Answer::Nothing | Answer::Snapshot { .. }, _) => {
+        (Answer::List { .. } | Answer::Object(_) | Answer::Nothing | Answer::Snapshot { .. } | Answer::NotThere, _) => {
             unavailable(outcome)
         }
     };
+}
+
+/// Pods of a set that goes, which no watch of ours shows: how often they were looked at. While there is one, its node
+/// agent may push tags, and what was said of them before counts for nothing.
+fn note_hidden(seen: &mut Observed, pods: &[LivePod]) {
+    if seen.set.deleting.is_none() {
+        return;
+    }
+    let ours: Vec<&LivePod> = pods.iter().filter(|pod| pod.is_controlled_by(&seen.set.uid)).collect();
+    let is_leaving = |pod: &&LivePod| pod.deleting || seen.memory.deleted.get(&pod.name) == Some(&pod.uid);
+    let looks = seen.memory.hidden.map_or(0, |(looks, _)| looks);
+    let are_leaving = !ours.is_empty() && ours.iter().all(is_leaving);
+    seen.memory.hidden = are_leaving.then_some((looks.saturating_add(1), seen.mono));
+    if !ours.is_empty() {
+        seen.memory.collected.clear();
+    }
 }
 
 fn live_pod(seen: &mut Observed, name: &str, outcome: &Outcome) {

@@ -42,7 +42,7 @@ rules! {
     UNREADABLE = "answer/unreadable";
     /// Wait before writing again what was accepted twice and did not stay: a webhook takes it off. Without it one pass
     /// writes the same until it is given up, and what was to be written first, a name or a charge, is lost with what
-    /// follows it.  (R3, R8, R12)
+    /// follows it. People are told until no write was undone for ten minutes.  (R3, R8, R12)
     UNDONE = "answer/undone";
     /// Nothing more to do: the object itself is gone.
     OBJECT_GONE = "answer/object-gone";
@@ -104,6 +104,11 @@ fn fenced(seen: &Observed, want: &Want) -> Option<Finding> {
 fn undone(seen: &Observed, attempt: &Attempt, record: &Record) -> Gate {
     if record.count < 2 || seen.mono >= due(seen, attempt, record) {
         return Gate::Open;
+    }
+    // What the registry will not delete is told with all that is owed there.
+    if attempt.action == ActionKind::DeleteSnapshot {
+        let Gate::Held(finding) = timer(seen, &AWAIT_REGISTRY, attempt, record) else { return Gate::Open };
+        return held(Finding { trouble: None, ..*finding });
     }
     let Gate::Held(finding) = timer(seen, &UNDONE, attempt, record) else { return Gate::Open };
     let because = format!("{}: {}", attempt_of(attempt, record), record.message);
@@ -253,6 +258,13 @@ fn refusal(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Rec
     held(finding.trouble(record.class.name(), message).error_if(error))
 }
 
+/// What people are told of a registry's refusal, also where it may be tried again at this moment.
+pub fn refusal_told(seen: &Observed, attempt: &Attempt, record: &Record) -> Finding {
+    let message = format!("{}: {}", attempt_of(attempt, record), record.message);
+    let long = seen.mono.saturating_sub(record.since) >= PATIENCE;
+    Finding::of(&AWAIT_REGISTRY, message.clone()).trouble(record.class.name(), message).error_if(long)
+}
+
 fn timer(seen: &Observed, rule: &'static Rule, attempt: &Attempt, record: &Record) -> Gate {
     let left = due(seen, attempt, record).saturating_sub(seen.mono);
     let what = match record.class.effect() {
@@ -310,7 +322,7 @@ const fn pace(class: Class) -> (Duration, Duration) {
         | Class::TooLarge
         | Class::BadRequest
         | Class::NotFound => (seconds(60), seconds(900)),
-        Class::Done => (seconds(5), seconds(300)),
+        Class::Done | Class::Absent => (seconds(5), seconds(300)),
         Class::Conflict
         | Class::PreconditionFailed
         | Class::AlreadyExists
@@ -324,8 +336,7 @@ const fn pace(class: Class) -> (Duration, Duration) {
         | Class::Unknown
         | Class::Fenced
         | Class::Malformed
-        | Class::Present
-        | Class::Absent => (seconds(1), seconds(30)),
+        | Class::Present => (seconds(1), seconds(30)),
     }
 }
 

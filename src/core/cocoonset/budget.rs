@@ -2,6 +2,7 @@
 //! grant a fresh one (D-18, D-46, D-47, R21). What is spent of it is written by `costs`.
 
 use super::observed::Observed;
+use super::rolling;
 use super::seat::Seat;
 use crate::core::api::condition;
 use crate::core::contract::names::Role;
@@ -61,14 +62,13 @@ impl Lost {
             let had_none = gone.node.is_none() && !gone.had_vm && !gone.given_up;
             return (!had_none).then(|| Self { uid: gone.uid.clone(), vm: listed.to_owned(), given_up: gone.given_up });
         }
-        // Of a pod that nobody saw go nobody knows whether an earlier process replaced it for an edit: it costs nothing,
-        // but that what was given up stays so.
-        let edited = seen.set.status.observed_generation != seen.set.generation;
-        if seen.pods.contains_key(&seat.pod) || seen.memory.deleted.contains_key(&seat.pod) || edited {
+        if seen.pods.contains_key(&seat.pod) || seen.memory.deleted.contains_key(&seat.pod) {
             return None;
         }
-        let given_up = rebuild(seen, &seat.role).is_some_and(|rebuild| rebuild.given_up);
-        given_up.then(|| Self { uid: String::new(), vm: listed.to_owned(), given_up })
+        let edited = seen.set.status.observed_generation != seen.set.generation;
+        let given_up = rebuild(seen, &seat.role).is_some_and(|rebuild| rebuild.given_up) && !edited;
+        let disappeared = !listed.is_empty() && !rolling::may_have_deleted(seen);
+        (given_up || disappeared).then(|| Self { uid: String::new(), vm: listed.to_owned(), given_up })
     }
     fn is_paid(&self, rebuild: &Rebuild) -> bool {
         if self.uid.is_empty() { rebuild.vm == self.vm } else { rebuild.uid == self.uid }

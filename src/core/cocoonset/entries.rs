@@ -4,8 +4,8 @@ use super::ended::{lost_managed_node, lost_node, may_run};
 use super::observed::Observed;
 use crate::core::api::set_status::{AgentEntry, ToolboxEntry};
 use crate::core::contract::names::{Role, accepted_vm, canonical_slot, vm_of_pod};
-use crate::core::memory::Vanished;
 use crate::core::pod::facts::PodFacts;
+use crate::core::vanished::Vanished;
 use std::collections::BTreeSet;
 
 /// Main agent first, then sub-agents by slot.

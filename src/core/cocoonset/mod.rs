@@ -13,13 +13,16 @@ pub mod leaving;
 pub mod left_behind;
 pub mod names;
 pub mod observed;
+mod quota;
 pub mod rebuild;
 pub mod recorded;
+pub mod rolling;
 pub mod rollout;
 pub mod seat;
 pub mod sitting;
 pub mod standing;
 pub mod status;
+pub mod tags;
 pub mod tally;
 mod undone;
 
@@ -121,6 +124,7 @@ pub const RULES: &[&[&Rule]] = &[
     toolboxes::RULES,
     seat::RULES,
     rollout::RULES,
+    rolling::RULES,
     sitting::RULES,
     answers::RULES,
     status::RULES,

@@ -83,6 +83,12 @@ impl SetStatus {
         let agents = self.agents.iter().map(|entry| entry.pod_name.as_str());
         agents.chain(self.toolboxes.iter().map(|entry| entry.pod_name.as_str())).filter(|name| !name.is_empty())
     }
+    /// Every pod that an entry says had a VM.
+    pub fn pods_with_a_vm(&self) -> impl Iterator<Item = &str> {
+        let agents = self.agents.iter().map(|entry| (&entry.pod_name, &entry.vm_id));
+        let entries = agents.chain(self.toolboxes.iter().map(|entry| (&entry.pod_name, &entry.vm_id)));
+        entries.filter(|(_, id)| !id.is_empty()).map(|(pod, _)| pod.as_str())
+    }
     /// Whether an entry says that there was a VM of this name.
     pub fn had_vm(&self, vm: &str) -> bool {
         self.vms_had().any(|name| name == vm)

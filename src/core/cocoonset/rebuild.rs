@@ -35,6 +35,10 @@ rules! {
     /// Delete no pod whose VM may run on a node that nobody can ask, neither to rebuild nor to replace it: a delete stops
     /// nothing there, and a second VM of the name would boot beside the first.  (D-78, R18)
     AWAIT_NODE = "rebuild/await-node";
+    /// Delete no pod that its phase says is at its end while nothing says so of its VM: the API server removes such a pod at
+    /// once, without waiting for the node agent, and a second VM of the name would boot beside the first. A node agent at
+    /// work puts the phase right within half a minute, or deletes the pod.  (D-77, D-78, R16, R18)
+    AWAIT_WORD = "rebuild/await-word";
     /// Take the dead letter off a pod that came up after all: with it the first probe that fails would cost a VM at work.
     /// (D-47, R16)
     RECOVERED = "rebuild/recovered";
@@ -71,6 +75,15 @@ pub fn await_node(seen: &Observed, pod: &PodFacts, node: &str) -> Finding {
         .wait(format!("node {node} to be back"), None)
 }
 
+/// What a delete of a pod waits for whose VM may run although the pod has ended.
+pub fn await_word(pod: &PodFacts) -> Finding {
+    let message = format!("the phase of pod {} is {}, and its VM may run", pod.name, pod.phase.as_str());
+    let way_out = "its node agent has to say that it does not; or end it there, and delete the pod";
+    Finding::of(&AWAIT_WORD, message.clone())
+        .trouble("VMFailedButRunning", format!("{message}: {way_out}"))
+        .wait(format!("the node agent to put {} right", pod.name), None)
+}
+
 /// The dead letter of a pod that came up after all.
 pub fn recovered(pod: &PodFacts) -> Option<Finding> {
     let up = pod.dead_letter && pod.ready && !pod.is_terminal();
@@ -82,6 +95,9 @@ pub fn recovered(pod: &PodFacts) -> Option<Finding> {
 pub fn failed(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplate, drifts: &[FieldDrift]) -> Costed {
     if let Some(node) = lost_node(seen, pod) {
         return await_node(seen, pod, &node).into();
+    }
+    if pod.may_outlive_its_end() {
+        return await_word(pod).into();
     }
     if must_recreate(drifts) {
         return rollout::replace(seen, seat, pod, wanted, drifts);

@@ -6,6 +6,7 @@ use super::concerns::stamp::patch_pod;
 use super::costs::Costed;
 use super::observed::Observed;
 use super::rebuild;
+use super::rolling;
 use super::seat::{self, Seat};
 use crate::core::action::{Change, MetaPatch, Want};
 use crate::core::decide::Gate;
@@ -25,7 +26,7 @@ rules! {
     /// Say that a patched value only counts from the next boot on.  (R20)
     TAKES_EFFECT_LATER = "rollout/takes-effect-later";
     /// Ask whether the new pod would be admitted before the old one is deleted. Without it a refused spec costs a running
-    /// VM.  (R20)
+    /// VM, and so does a quota in which the old pod's share leaves no room for the new one.  (R20)
     ASK_ADMISSION = "rollout/ask-admission";
     /// Delete a pod whose difference no patch can mend; it is created anew as wanted.  (CS-X1, CS-A8, CS-B3, R20)
     RECREATE = "rollout/recreate";
@@ -77,6 +78,9 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
     if let Some(node) = rebuild::lost_node(seen, pod) {
         return rebuild::await_node(seen, pod, &node).into();
     }
+    if pod.may_outlive_its_end() {
+        return rebuild::await_word(pod).into();
+    }
     if seen.set.spec.unreadable {
         return unreadable(pod).into();
     }
@@ -86,6 +90,9 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
         uid: pod.uid.to_string(),
         resource_version: Some(pod.resource_version.clone()),
     };
+    if let Some(told) = rolling::tell_first(seen, &because) {
+        return told.into();
+    }
     if !seen.live.admitted.contains(&seat.pod) {
         // A delete that may not be sent yet needs no answer of admission.
         let first = match answers::gate(seen, &Want::Change(delete)) {

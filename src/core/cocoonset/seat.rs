@@ -13,13 +13,13 @@ use crate::core::contract::names::{NameFit, Role, check_names};
 use crate::core::decide::Gate;
 use crate::core::decision::Finding;
 use crate::core::fact::Fact;
-use crate::core::memory::Vanished;
 use crate::core::oddity::Oddity;
 use crate::core::pod::drift::{drift, must_recreate};
 use crate::core::pod::facts::PodFacts;
 use crate::core::pod::render::render;
 use crate::core::pod::template::PodTemplate;
 use crate::core::rule::Rule;
+use crate::core::vanished::Vanished;
 use crate::rules;
 use std::time::Duration;
 
@@ -43,7 +43,8 @@ rules! {
     /// Leave a pod alone that bears the name and is not ours, say whose it is, and look again from time to time.
     /// Never adopted, never deleted.  (D-26)
     FOREIGN_POD = "seat/foreign-pod";
-    /// Look again who has the name.  (D-26, R26)
+    /// Look again who has the name: after 30 seconds, doubling to 5 minutes. The watch selects by our label, so that only of a
+    /// stranger that bears it the end is seen at once.  (D-26, R26)
     LOOK_AT_FOREIGN = "seat/look-at-foreign";
     /// Ask the registry before a create: the node agent restores whatever tag it finds, so that a leftover one would
     /// roll the VM back, and a fresh boot beside a wanted one would lose it.  (D-05, D-06, D-81)

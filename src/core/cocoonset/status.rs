@@ -5,6 +5,7 @@ use super::concerns::{paused, toolboxes};
 use super::entries::{agents, keep_lost_agents, keep_lost_toolboxes, toolbox_entries};
 use super::leaving;
 use super::observed::Observed;
+use super::rolling;
 use super::seat::Seat;
 use super::sitting;
 use super::standing::Standing;
@@ -139,7 +140,7 @@ fn whole(seen: &Observed, phase: SetPhase, troubles: &[Trouble]) -> SetStatus {
     let counts = Counts::of(seen);
     let conditions = vec![
         counts.condition(seen.set.generation),
-        progressing(&phase, seen.set.generation),
+        rolling::condition(seen, phase.as_str()).unwrap_or_else(|| progressing(&phase, seen.set.generation)),
         suspended(&phase, seen.set.generation),
         degraded(seen, troubles),
     ];

@@ -2,16 +2,24 @@
 //! webhook, and what stands behind it in the plan rests on what was not written.
 
 use super::absorb::absorb;
+use super::answers::UNDONE;
 use super::observed::Observed;
 use crate::core::action::{Attempt, Change, MetaPatch};
 use crate::core::contract::keys;
+use crate::core::decision::Finding;
 use crate::core::meta;
 use crate::core::outcome::{Answer, Class, Effect, Outcome};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Longer than the longest pause between two tries: as long as they are undone, people are told.
+const QUIET: Duration = Duration::from_secs(600);
 
 /// Takes in what a change came to; true where it succeeded and was undone at once.
 pub fn take_in(seen: &mut Observed, change: &Change, attempt: &Attempt, outcome: &Outcome) -> bool {
+    let now = seen.mono;
+    seen.memory.undone.retain(|_, at| left(*at, now).is_some());
     let Some(lost) = lost(change, outcome) else {
         absorb(seen, attempt, outcome);
         return false;
@@ -24,7 +32,26 @@ pub fn take_in(seen: &mut Observed, change: &Change, attempt: &Attempt, outcome:
     let said =
         Outcome::of(Class::Done).saying(format!("it was accepted, and {lost} did not stay: a webhook takes it off"));
     seen.memory.note(attempt, &said, seen.mono, seen.set.generation, false);
+    if seen.memory.record(attempt).is_some_and(|record| record.count >= 2) {
+        seen.memory.undone.insert(format!("{attempt}: {}", said.message), seen.mono);
+    }
     true
+}
+
+/// What people are told of writes that did not stay: from the second time on, and until none was undone for a while,
+/// whoever wants them at the moment. Otherwise the condition would come and go with each try, and be an event each time.
+pub fn told(seen: &Observed) -> Vec<Finding> {
+    let lasting = seen.memory.undone.iter().filter_map(|(what, at)| Some((what, left(*at, seen.mono)?)));
+    let told = lasting.map(|(what, left)| {
+        let finding = Finding::of(&UNDONE, what.clone()).trouble("WriteUndone", what.clone());
+        finding.wait("no write to be undone for ten minutes", Some(left))
+    });
+    told.collect()
+}
+
+/// How long a write that was undone then is told of yet.
+fn left(at: Duration, now: Duration) -> Option<Duration> {
+    at.saturating_add(QUIET).checked_sub(now).filter(|left| !left.is_zero())
 }
 
 /// What of the change the returned object lacks, if anything.

@@ -344,7 +344,7 @@ impl Elector {
 fn record(outcome: &Outcome) -> Option<Record> {
     match &outcome.answer {
         Answer::Object(object) => Record::of(object),
-        Answer::Nothing | Answer::List { .. } | Answer::Snapshot { .. } => None,
+        Answer::Nothing | Answer::List { .. } | Answer::Snapshot { .. } | Answer::NotThere => None,
     }
 }
 

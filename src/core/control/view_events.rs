@@ -8,9 +8,10 @@ use crate::core::api::hibernation::HibernationSpec;
 use crate::core::cocoonset::is_terminating;
 use crate::core::cocoonset::observed::{LivePod, NamespaceSeen, NodeFacts, SetFacts};
 use crate::core::contract::lifecycle::State;
-use crate::core::memory::{Vanished, Watched};
+use crate::core::memory::Watched;
 use crate::core::meta;
 use crate::core::pod::facts::{PodFacts, PodPhase};
+use crate::core::vanished::Vanished;
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -55,6 +55,8 @@ pub struct PodFacts {
     pub unschedulable: Option<String>,
     /// Some container runs.
     pub container_running: bool,
+    /// Its containers have ended, and whoever says so knows what became of the VM.
+    pub containers_ended: bool,
     /// `status.podIP`.
     pub pod_ip: Option<String>,
     /// What it is to its set, by its labels.
@@ -165,6 +167,7 @@ impl PodFacts {
                 .filter(|said| word(said, "/status") == "False" && word(said, "/reason") == "Unschedulable")
                 .map(|said| word(said, "/message").to_owned()),
             container_running: items(at(status, "/containerStatuses")).any(|one| at(one, "/state/running").is_object()),
+            containers_ended: have_ended(at(status, "/containerStatuses")),
             pod_ip: filled(status, "/podIP").map(str::to_owned),
             role,
             vm_name: text(&annotations, keys::VM_NAME).into(),
@@ -207,6 +210,12 @@ impl PodFacts {
     pub fn has_vm(&self) -> bool {
         !self.runtime.id.is_empty()
     }
+    /// It has ended by its phase, and its VM may run all the same: the node agent names one, and nothing says that it is no
+    /// more. Anybody may write a phase; of such a pod no delete waits for the node agent.
+    pub fn may_outlive_its_end(&self) -> bool {
+        let ended = matches!(self.phase, PodPhase::Failed | PodPhase::Succeeded);
+        ended && self.managed && self.has_vm() && !self.containers_ended
+    }
     /// Uid of the controlling owner.
     pub fn owner_uid(&self) -> Option<&str> {
         self.owner.as_ref().map(|owner| owner.uid.as_str()).filter(|uid| !uid.is_empty())
@@ -244,6 +253,16 @@ impl OwnerRef {
             controller: at(owner, "/controller") == &Value::Bool(true),
         }
     }
+}
+
+/// The reason of a node agent that cannot say what became of a VM.
+const UNKNOWN_END: &str = "VMInspectTimeout";
+
+/// Every container has ended, as somebody says who knows.
+fn have_ended(statuses: &Value) -> bool {
+    let ended =
+        |one: &Value| at(one, "/state/terminated").is_object() && word(one, "/state/terminated/reason") != UNKNOWN_END;
+    items(statuses).next().is_some() && items(statuses).all(ended)
 }
 
 /// A VM name that is not this pod's: no registry decision is ever made on it (R22).

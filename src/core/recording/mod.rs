@@ -209,7 +209,7 @@ fn without_what_is_secret(outcome: &Outcome) -> Outcome {
             version: version.clone(),
             continue_token: continue_token.clone(),
         },
-        Answer::Snapshot { .. } | Answer::Nothing => outcome.answer.clone(),
+        Answer::Snapshot { .. } | Answer::Nothing | Answer::NotThere => outcome.answer.clone(),
     };
     Outcome { answer, ..outcome.clone() }
 }

@@ -1,8 +1,8 @@
 //! The cache has not shown our own writes yet.
 
 use crate::core::api::words::SetPhase;
-use crate::core::cocoonset::answers;
 use crate::core::cocoonset::observed::Observed;
+use crate::core::cocoonset::{answers, undone};
 use crate::core::decision::{Finding, Report, Verdict};
 use crate::rules;
 use std::time::Duration;
@@ -22,12 +22,8 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
         return Verdict::rest(Finding::of(&GONE, "a live answer says that it is gone").stop(), Report::Silent);
     }
     if seen.unseen.is_empty() {
-        let unreadable = answers::unreadable(seen);
-        return if unreadable.is_empty() {
-            Verdict::pass("nothing of ours is unseen")
-        } else {
-            Verdict::Act(unreadable)
-        };
+        let told: Vec<Finding> = answers::unreadable(seen).into_iter().chain(undone::told(seen)).collect();
+        return if told.is_empty() { Verdict::pass("nothing of ours is unseen") } else { Verdict::Act(told) };
     }
     let what = seen.unseen.join(", ");
     let finding = Finding::of(&AWAIT_OWN_WRITES, format!("the watch has not shown {what} yet"))

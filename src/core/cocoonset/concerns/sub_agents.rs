@@ -41,7 +41,9 @@ rules! {
 
 /// See the rules.
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
-    let strays = remember_strays(seen).into_iter().chain(look_for_strays(seen));
+    let gone =
+        remember_strays(seen, &REMEMBER, "a VM that the spec no longer wants is gone", |vm| !was_toolbox(seen, vm));
+    let strays = gone.into_iter().chain(look_for_strays(seen));
     let mut findings: Vec<Costed> = scale_down(seen).into_iter().chain(strays).map(Costed::from).collect();
     let mut missing = Vec::new();
     let mut sitting = Vec::new();
@@ -88,7 +90,8 @@ fn slot_of(seen: &Observed, pod: &PodFacts) -> Option<u32> {
     }
 }
 
-fn wanted(seen: &Observed, role: &Role) -> PodTemplate {
+/// The pod that the spec wants in the seat of this role.
+pub fn wanted(seen: &Observed, role: &Role) -> PodTemplate {
     let Role::SubAgent(slot) = role else { return main_agent::wanted(seen) };
     let main = seen.main();
     let vm =
@@ -145,17 +148,22 @@ pub fn after_remembering(
     remember.into_iter().chain(findings).collect()
 }
 
-/// VM names that only the status still lists: their pods are gone, and the spec does not want them back.
-fn remember_strays(seen: &Observed) -> Option<Finding> {
+/// VM names that only the status still lists, of these: their pods are gone, and the spec does not want them back.
+pub fn remember_strays(seen: &Observed, rule: &Rule, because: &str, of: impl Fn(&str) -> bool) -> Option<Finding> {
     let wanted = seen.set.vm_names();
     let there: BTreeSet<String> = seen.pods.values().filter_map(|pod| seen.vm_of(pod)).collect();
     let listed = seen.set.status.vm_names().filter(|vm| !wanted.contains(*vm) && !there.contains(*vm));
-    let strays: BTreeSet<String> = listed.filter(|vm| seen.is_of_formula(vm)).map(str::to_owned).collect();
+    let strays: BTreeSet<String> = listed.filter(|vm| seen.is_of_formula(vm) && of(vm)).map(str::to_owned).collect();
     let remember = seen.remember(&strays)?;
-    if let Some(too_large) = recorded::too_large(&REMEMBER, &remember) {
+    if let Some(too_large) = recorded::too_large(rule, &remember) {
         return Some(too_large);
     }
-    Some(Finding::of(&REMEMBER, "a VM that the spec no longer wants is gone").change(remember))
+    Some(Finding::of(rule, because.to_owned()).change(remember))
+}
+
+/// Whether the status lists this VM as a toolbox's.
+pub fn was_toolbox(seen: &Observed, vm: &str) -> bool {
+    seen.set.status.toolboxes.iter().any(|entry| entry.vm_name == vm)
 }
 
 /// Pods that the spec no longer wants and that left the watch without our delete: one that only lost its label would

@@ -2,17 +2,13 @@
 
 use super::sub_agents;
 use crate::core::action::{ActionKind, Change, Live, Question, Want};
-use crate::core::api::words::{SetPhase, SnapshotPolicy};
-use crate::core::cocoonset::observed::{LivePod, Manifest, Observed};
-use crate::core::cocoonset::{answers, ended, leaving, left_behind, sitting};
+use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::observed::{LivePod, Observed};
+use crate::core::cocoonset::{answers, ended, leaving, left_behind, sitting, tags};
 use crate::core::contract::keys;
-use crate::core::contract::names::{RoleWord, leaves_latest};
 use crate::core::decide::Gate;
 use crate::core::decision::{Finding, Report, Verdict};
-use crate::core::fact::Fact;
-use crate::core::memory::Record;
 use crate::core::oddity::many;
-use crate::core::outcome::Effect;
 use crate::core::pod::facts::PodFacts;
 use crate::core::rule::Rule;
 use crate::rules;
@@ -53,6 +49,10 @@ rules! {
     REMOVE_FINALIZER = "teardown/remove-finalizer";
 }
 
+/// Between two looks for pods that no watch shows.
+const HIDDEN_FIRST: Duration = Duration::from_secs(30);
+const HIDDEN_MOST: Duration = Duration::from_secs(300);
+
 /// Where a deletion stands.
 enum Step<'a> {
     NotDeleted,
@@ -62,9 +62,10 @@ enum Step<'a> {
     Leaving(Vec<&'a PodFacts>),
     Unlooked,
     Hidden(Vec<&'a LivePod>),
+    HiddenLately(Duration),
     NodesUnasked(BTreeSet<String>),
     NodesLost(Vec<(String, String)>),
-    Collecting(BTreeSet<(String, &'static str)>),
+    Collecting,
     Clean,
 }
 
@@ -87,7 +88,7 @@ impl<'a> Step<'a> {
             return Self::Leaving(leaving);
         }
         if seen.live.pods.known().is_none() {
-            return Self::Unlooked;
+            return next_look(seen).map_or(Self::Unlooked, Self::HiddenLately);
         }
         let hidden: Vec<_> = seen.hidden_pods().collect();
         if !hidden.is_empty() {
@@ -101,8 +102,7 @@ impl<'a> Step<'a> {
         if !lost.is_empty() {
             return Self::NodesLost(lost);
         }
-        let tags = tags_owed(seen);
-        if tags.is_empty() { Self::Clean } else { Self::Collecting(tags) }
+        if tags::are_gone(seen) { Self::Clean } else { Self::Collecting }
     }
 }
 
@@ -123,17 +123,24 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
             findings.push(await_pods(seen, &pods));
             rest(findings)
         }
-        Step::Unlooked => rest(held_tags(seen).unwrap_or_else(|| vec![look_for_pods(seen)])),
+        Step::Unlooked => rest(tags::held(seen).unwrap_or_else(|| vec![look_for_pods(seen)])),
         Step::Hidden(pods) => rest(hidden_pods(seen, &pods)),
         Step::NodesUnasked(nodes) => rest(nodes.into_iter().map(left_behind::ask).collect()),
         Step::NodesLost(lost) => rest(remember_late(seen).into_iter().chain(left_behind::held(seen, &lost)).collect()),
-        Step::Collecting(tags) => rest(collect(seen, &tags)),
+        Step::HiddenLately(left) => rest(await_hidden(seen, left)),
+        Step::Collecting => {
+            let (mut findings, is_held) = tags::collect(seen);
+            if !is_held {
+                findings.extend(let_go(seen, "no pod of ours is left, and no tag is owed that can be collected"));
+            }
+            rest(findings)
+        }
         Step::Clean => rest(let_go(seen, "no pod of ours is left, and no tag is owed")),
     }
 }
 
 /// Decision R19: while its owner references are being taken off, no pod of the set is to go.
-fn asks_for_orphans(seen: &Observed) -> bool {
+pub(in crate::core::cocoonset) fn asks_for_orphans(seen: &Observed) -> bool {
     seen.set.finalizers.iter().flatten().any(|finalizer| finalizer == "orphan")
 }
 
@@ -229,9 +236,7 @@ fn hidden_pods(seen: &Observed, pods: &[&LivePod]) -> Vec<Finding> {
     let because = format!("{} not in the watch", many(pods.len(), "pod of ours is", "pods of ours are"));
     let holding: Vec<_> = pods.iter().filter(|pod| !pod.deleting && !was_deleted(seen, pod)).collect();
     if holding.is_empty() {
-        let finding = Finding::of(&AWAIT_PODS, "pods that the watch does not show are still terminating")
-            .wait("the pods to be gone", Some(Duration::from_secs(5)));
-        return remember_late(seen).into_iter().chain([finding]).collect();
+        return await_hidden(seen, next_look(seen).unwrap_or(HIDDEN_FIRST));
     }
     let delete = |pod: &&&LivePod| {
         Finding::of(&DELETE_PODS, because.clone()).change(Change::DeletePod {
@@ -243,151 +248,36 @@ fn hidden_pods(seen: &Observed, pods: &[&LivePod]) -> Vec<Finding> {
     sub_agents::after_remembering(seen, remember_late(seen), holding.iter().map(delete))
 }
 
+fn await_hidden(seen: &Observed, left: Duration) -> Vec<Finding> {
+    let finding = Finding::of(&AWAIT_PODS, "pods that the watch does not show are still terminating")
+        .wait("the pods to be gone", Some(left));
+    remember_late(seen).into_iter().chain([finding]).collect()
+}
+
+/// How long until pods that no watch shows are looked for again: somebody's finalizer may hold them for days.
+fn next_look(seen: &Observed) -> Option<Duration> {
+    let (looks, last) = seen.memory.hidden?;
+    let pause = HIDDEN_FIRST.saturating_mul(1 << looks.saturating_sub(1).min(8)).min(HIDDEN_MOST);
+    last.saturating_add(pause).checked_sub(seen.mono).filter(|left| !left.is_zero())
+}
+
 fn was_deleted(seen: &Observed, pod: &LivePod) -> bool {
     seen.memory.deleted.get(&pod.name) == Some(&pod.uid)
 }
 
 /// Names whose tags would be collected, were the set alone in the world.
-fn names_due(seen: &Observed) -> BTreeSet<String> {
+pub(in crate::core::cocoonset) fn names_due(seen: &Observed) -> BTreeSet<String> {
     let mut names = seen.names_owed();
     names.extend(seen.set.vm_names());
     names
 }
 
-/// Tags that are owed and not known to be gone.
-fn tags_owed(seen: &Observed) -> BTreeSet<(String, &'static str)> {
-    let orphans = seen.orphans();
-    let names = names_due(seen).into_iter().filter(|name| seen.is_own_name(name) && !orphans.contains_key(name));
-    let mut tags = BTreeSet::new();
-    for name in names {
-        let drop_latest = drops_latest(seen, &name);
-        for tag in [keys::TAG_HIBERNATE, keys::TAG_LATEST] {
-            let wanted = tag == keys::TAG_HIBERNATE || drop_latest;
-            let gone = seen.snapshot(&name, tag).known() == Some(&None);
-            if wanted && !gone {
-                tags.insert((name.clone(), tag));
-            }
-        }
-    }
-    tags
-}
-
-/// CS-D5: `always` keeps every `latest`, `main-only` the main agent's, `never` none.
-fn drops_latest(seen: &Observed, vm: &str) -> bool {
-    let policy: &SnapshotPolicy = &seen.set.spec.snapshot_policy;
-    !leaves_latest(policy, Some(RoleWord::of_slot(seen.slot_in(vm))))
-}
-
-fn collect(seen: &Observed, tags: &BTreeSet<(String, &'static str)>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut kept = BTreeSet::new();
-    for (vm, tag) in tags {
-        match seen.snapshot(vm, tag) {
-            Fact::Known(None) => {}
-            Fact::Known(Some(manifest)) => findings.extend(delete_tag(seen, vm, tag, manifest, &mut kept)),
-            Fact::Unasked | Fact::Unavailable(_) => {
-                if latest_is_refused(seen, vm, tag) {
-                    findings.push(latest_stays(vm));
-                } else if let Some(held) = held_delete(seen, vm, tag) {
-                    findings.push(held);
-                    kept.insert(format!("{vm}:{tag}"));
-                } else {
-                    let because = format!("{vm}:{tag} may exist");
-                    let question = Question::ProbeSnapshot { vm: vm.clone(), tag: (*tag).to_owned() };
-                    findings.push(Finding::of(&ASK_TAGS, because).ask(question));
-                    kept.insert(format!("{vm}:{tag}"));
-                }
-            }
-        }
-    }
-    if kept.is_empty() {
-        findings.extend(let_go(seen, "no pod of ours is left, and no tag is owed that can be collected"));
-    } else if let Some(trouble) = remaining(seen, &kept) {
-        findings.push(trouble);
-    }
-    findings
-}
-
-fn delete_tag(
-    seen: &Observed,
-    vm: &str,
-    tag: &str,
-    manifest: &Manifest,
-    kept: &mut BTreeSet<String>,
-) -> Option<Finding> {
-    if latest_is_refused(seen, vm, tag) {
-        return Some(latest_stays(vm));
-    }
-    kept.insert(format!("{vm}:{tag}"));
-    let fresh = seen.snapshots.get(&(vm.to_owned(), tag.to_owned())).is_some_and(|snapshot| snapshot.fresh);
-    if !fresh {
-        let question = Question::ProbeSnapshot { vm: vm.to_owned(), tag: tag.to_owned() };
-        return Some(Finding::of(&ASK_TAGS, format!("{vm}:{tag} was seen earlier")).ask(question));
-    }
-    let change = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: manifest.digest.clone() };
-    Some(Finding::of(&COLLECT_TAGS, format!("{vm}:{tag} exists")).change(change))
-}
-
-/// Where no tag may be asked for yet, nothing irreversible is near, and the pods need no look.
-fn held_tags(seen: &Observed) -> Option<Vec<Finding>> {
-    let tags = tags_owed(seen);
-    let mut findings = Vec::new();
-    for (vm, tag) in &tags {
-        let question = Question::ProbeSnapshot { vm: vm.clone(), tag: (*tag).to_owned() };
-        let held = held_delete(seen, vm, tag).or_else(|| match answers::gate(seen, &Want::Ask(question)) {
-            Gate::Held(held) => Some(*held),
-            Gate::Open => None,
-        });
-        findings.push(held?);
-    }
-    if asks_for_orphans(seen) || findings.is_empty() {
-        return None;
-    }
-    findings.extend(remaining(seen, &tags.iter().map(|(vm, tag)| format!("{vm}:{tag}")).collect()));
-    Some(findings)
-}
-
-/// A delete that may not be sent yet needs no answer of the registry.
-fn held_delete(seen: &Observed, vm: &str, tag: &str) -> Option<Finding> {
-    let delete = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: None };
-    held_back(seen, &Want::Change(delete))
-}
-
 /// What a wish waits for, unless it is another look.
-fn held_back(seen: &Observed, want: &Want) -> Option<Finding> {
+pub(in crate::core::cocoonset) fn held_back(seen: &Observed, want: &Want) -> Option<Finding> {
     match answers::gate(seen, want) {
         Gate::Held(held) if held.rule != answers::LOOK_AGAIN.id() => Some(*held),
         Gate::Held(_) | Gate::Open => None,
     }
-}
-
-fn latest_stays(vm: &str) -> Finding {
-    Finding::of(&LATEST_STAYS, format!("the registry refuses to delete {vm}:latest"))
-}
-
-/// A refusal, not an outage: the `latest` tag stays where it is.
-fn latest_is_refused(seen: &Observed, vm: &str, tag: &str) -> bool {
-    tag == keys::TAG_LATEST && refusal_of(seen, vm, tag).is_some()
-}
-
-fn refusal_of<'a>(seen: &'a Observed, vm: &str, tag: &str) -> Option<&'a Record> {
-    let change = Change::DeleteSnapshot { vm: vm.to_owned(), tag: tag.to_owned(), digest: None };
-    let attempt = crate::core::action::Attempt { action: change.kind(), target: change.target(), dry_run: false };
-    seen.memory.record(&attempt).filter(|record| record.class.effect() == Effect::Refused)
-}
-
-/// What people should know while tags cannot be collected.
-fn remaining(seen: &Observed, kept: &BTreeSet<String>) -> Option<Finding> {
-    let stuck = seen.memory.attempts.iter().any(|(attempt, record)| {
-        let about_tags = attempt.action == ActionKind::DeleteSnapshot || attempt.action == ActionKind::ProbeSnapshot;
-        about_tags && record.class.effect() != Effect::Happened
-    });
-    if !stuck {
-        return None;
-    }
-    let names: Vec<&str> = kept.iter().take(5).map(String::as_str).collect();
-    let message = format!("{} cannot be collected yet: {}", many(kept.len(), "tag", "tags"), names.join(", "));
-    Some(Finding::of(&TAGS_REMAIN, message.clone()).trouble("TagsRemaining", message))
 }
 
 fn remove_finalizer(seen: &Observed, finding: Finding) -> Finding {

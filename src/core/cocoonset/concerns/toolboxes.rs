@@ -16,7 +16,8 @@ use crate::core::pod::template::{Boot, PodTemplate, wanted_toolbox};
 use crate::rules;
 
 rules! {
-    /// Delete toolboxes that the spec no longer lists, after their names are written down.  (CS-B5, D-07)
+    /// Delete toolboxes that the spec no longer lists, after their names are written down; where the pod is gone already,
+    /// the name alone: its tags are owed still.  (CS-B5, D-07, R7)
     REMOVE = "toolboxes/remove";
     /// Create a missing toolbox. It does not depend on the main agent.  (CS-B4, D-67)
     CREATE = "toolboxes/create";
@@ -59,7 +60,8 @@ pub fn seat(seen: &Observed, toolbox: &Toolbox) -> Option<Seat> {
     Seat::of(seen, Role::Toolbox(toolbox.name.clone()), toolbox.is_managed())
 }
 
-fn wanted(seen: &Observed, toolbox: &Toolbox) -> PodTemplate {
+/// The pod that the spec wants there.
+pub fn wanted(seen: &Observed, toolbox: &Toolbox) -> PodTemplate {
     wanted_toolbox(&seen.set.spec, &seen.identity(), toolbox, Boot::Fresh)
 }
 
@@ -67,7 +69,11 @@ fn remove(seen: &Observed) -> Vec<Finding> {
     let surplus = |pod: &&PodFacts| matches!(seen.role_of(pod), Role::Toolbox(_)) && seen.is_surplus(pod);
     let extra: Vec<&PodFacts> = seen.pods.values().filter(|pod| !pod.deleting).filter(surplus).collect();
     let because = many(extra.len(), "toolbox is not in the spec", "toolboxes are not in the spec");
-    sub_agents::delete_after_remembering(seen, &REMOVE, &because, &extra)
+    let gone = "a toolbox that the spec no longer lists is gone";
+    let strays = sub_agents::remember_strays(seen, &REMOVE, gone, |vm| sub_agents::was_toolbox(seen, vm));
+    let mut findings: Vec<Finding> = strays.into_iter().collect();
+    findings.extend(sub_agents::delete_after_remembering(seen, &REMOVE, &because, &extra));
+    findings
 }
 
 /// Decision R20: toolboxes last, one at a time.
