@@ -26,7 +26,7 @@ const CALLS_WHILE_TIME_STANDS_STILL: usize = 45;
 /// How often the answered action itself may be sent meanwhile: once, and once more after a look.
 const TRIES_WHILE_TIME_STANDS_STILL: usize = 2;
 /// How often it may be sent in ten minutes of the same answer.
-const TRIES_IN_TEN_MINUTES: usize = 70;
+const TRIES_IN_TEN_MINUTES: usize = 85;
 /// Everything that may be sent in these ten minutes.
 const CALLS_IN_TEN_MINUTES: usize = 260;
 

@@ -313,7 +313,9 @@ pub fn due(seen: &Observed, attempt: &Attempt, record: &Record) -> Duration {
 const fn pace(class: Class) -> (Duration, Duration) {
     let seconds = Duration::from_secs;
     match class {
-        Class::QuotaExceeded | Class::RbacDenied | Class::Unauthorized => (seconds(2), seconds(10)),
+        // Rights that come back are to be noticed, and all made good, within ten seconds.
+        Class::RbacDenied => (seconds(2), seconds(8)),
+        Class::QuotaExceeded | Class::Unauthorized => (seconds(2), seconds(10)),
         Class::AdmissionDenied | Class::PodSecurityDenied | Class::ForbiddenOther => (seconds(2), seconds(30)),
         Class::Denied | Class::Unsupported => (seconds(5), seconds(60)),
         Class::NotServed

@@ -234,7 +234,7 @@ fn look_for_pods(seen: &Observed) -> Finding {
 /// Pods of ours that only the live read shows: their labels were edited, or the watch lags.
 fn hidden_pods(seen: &Observed, pods: &[&LivePod]) -> Vec<Finding> {
     let because = format!("{} not in the watch", many(pods.len(), "pod of ours is", "pods of ours are"));
-    let holding: Vec<_> = pods.iter().filter(|pod| !pod.deleting && !was_deleted(seen, pod)).collect();
+    let holding: Vec<_> = pods.iter().filter(|pod| !pod.deleting).collect();
     if holding.is_empty() {
         return await_hidden(seen, next_look(seen).unwrap_or(HIDDEN_FIRST));
     }
@@ -259,10 +259,6 @@ fn next_look(seen: &Observed) -> Option<Duration> {
     let (looks, last) = seen.memory.hidden?;
     let pause = HIDDEN_FIRST.saturating_mul(1 << looks.saturating_sub(1).min(8)).min(HIDDEN_MOST);
     last.saturating_add(pause).checked_sub(seen.mono).filter(|left| !left.is_zero())
-}
-
-fn was_deleted(seen: &Observed, pod: &LivePod) -> bool {
-    seen.memory.deleted.get(&pod.name) == Some(&pod.uid)
 }
 
 /// Names whose tags would be collected, were the set alone in the world.
