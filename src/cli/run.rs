@@ -104,14 +104,35 @@ pub(super) async fn config(named: Option<&str>) -> Result<kube::Config, StartupE
         for path in std::env::split_paths(paths) {
             merged = merged.merge(Kubeconfig::read_from(path).map_err(refuse)?).map_err(refuse)?;
         }
-        return kube::Config::from_custom_kubeconfig(merged, &KubeConfigOptions::default()).await.map_err(refuse);
+        let proxies = proxies_of(&merged);
+        let config = kube::Config::from_custom_kubeconfig(merged, &KubeConfigOptions::default()).await;
+        return directly(config.map_err(refuse)?, &proxies);
     }
     match kube::Config::incluster() {
-        Ok(config) => Ok(config),
-        Err(why) => kube::Config::from_kubeconfig(&KubeConfigOptions::default())
-            .await
-            .map_err(|_| StartupError::NoCluster { why: told(&why) }),
+        Ok(config) => directly(config, &[]),
+        Err(why) => {
+            let proxies = Kubeconfig::read().map(|read| proxies_of(&read)).unwrap_or_default();
+            let config = kube::Config::from_kubeconfig(&KubeConfigOptions::default()).await;
+            let config = config.map_err(|_| StartupError::NoCluster { why: told(&why) })?;
+            directly(config, &proxies)
+        }
     }
+}
+
+/// The proxies that a kubeconfig names.
+fn proxies_of(read: &Kubeconfig) -> Vec<http::Uri> {
+    let clusters = read.clusters.iter().filter_map(|named| named.cluster.as_ref());
+    clusters.filter_map(|cluster| cluster.proxy_url.as_deref()?.parse().ok()).collect()
+}
+
+/// A proxy in the environment stands before the registry and not before the API server; through one of its own kubeconfig
+/// nobody goes.
+fn directly(mut config: kube::Config, named: &[http::Uri]) -> Result<kube::Config, StartupError> {
+    if config.proxy_url.take().is_some_and(|proxy| named.contains(&proxy)) {
+        let why = "its kubeconfig has a proxy-url, and no proxy is gone through there".to_owned();
+        return Err(StartupError::Environment { what: "the client of the API server", why });
+    }
+    Ok(config)
 }
 
 /// What is wrong with a kubeconfig, in words of whoever wrote it.
@@ -131,12 +152,7 @@ fn misfit(why: &kube::config::KubeconfigError) -> String {
 
 /// What a client cannot be made of.
 fn unfit(error: &kube::Error) -> StartupError {
-    let (what, why) = ("the client of the API server", told(error));
-    let proxied =
-        matches!(error, kube::Error::ProxyProtocolDisabled { .. } | kube::Error::ProxyProtocolUnsupported { .. });
-    let why =
-        if proxied { "its kubeconfig has a proxy-url, and no proxy is gone through there".to_owned() } else { why };
-    StartupError::Environment { what, why }
+    StartupError::Environment { what: "the client of the API server", why: told(error) }
 }
 
 /// Waits for any answer of the API server: even a refusal shows that it is there. It says what it waits for, and until

@@ -27,6 +27,30 @@ fn wrong_usage_leaves_with_two_and_nothing_on_stdout() {
     assert!(run(&["explian"], b"").err.contains("explain"), "what was meant");
 }
 
+/// A proxy in the environment stands before the registry; the API server is asked directly, and one in the kubeconfig is
+/// refused in words.
+#[test]
+fn a_proxy_in_the_environment_is_not_the_api_servers() {
+    let dump = |name: &str, more: &str| {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kubeconfig-{name}"));
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+             users: [{{name: a, user: {{}}}}]\nclusters: [{{name: a, cluster: {{server: 'http://127.0.0.1:1'{more}}}}}]\n"
+        );
+        std::fs::write(&path, text).expect("written");
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_cocoon-operator"))
+            .args(["dump", "--kubeconfig", &path.display().to_string(), "cocoonset/x"])
+            .env("HTTPS_PROXY", "http://127.0.0.1:3128")
+            .output()
+            .expect("runs");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let plain = dump("plain", "");
+    assert!(!plain.contains("proxy") && plain.contains("http://127.0.0.1:1"), "{plain}");
+    let proxied = dump("proxied", ", proxy-url: 'http://127.0.0.1:3128'");
+    assert!(proxied.contains("proxy-url"), "{proxied}");
+}
+
 /// What is wrong with a kubeconfig is told as of any other file: once, in one line, without a library's words.
 #[cfg(feature = "shell")]
 #[test]
