@@ -142,6 +142,30 @@ fn a_silent_rival_is_timed_from_when_we_saw_it_change() {
     assert_eq!(polls, 4);
 }
 
+/// Its holder notices at its next renewal only, and may write until then.
+#[test]
+fn a_lease_that_somebody_deletes_or_empties_is_waited_out() {
+    for emptied in [false, true] {
+        let mut elector = Elector::new(terms("me"), at(0));
+        sent(&mut elector, at(0));
+        elector.answered(&Outcome::done(stored("rival", "then")), at(0));
+        let mut bare = stored("rival", "then");
+        bare["spec"] = Value::Null;
+        let gone = || if emptied { Outcome::done(bare.clone()) } else { Outcome::of(Class::NotFound) };
+        let end = if emptied { 17 } else { 15 };
+        for now in [2, 8, 14] {
+            assert_eq!(sent(&mut elector, at(now)).0, Verb::Get, "at {now}, emptied: {emptied}");
+            elector.answered(&gone(), at(now));
+        }
+        assert_eq!(waits(&mut elector, at(14)), at(end.min(16)), "emptied: {emptied}");
+        assert_eq!(sent(&mut elector, at(end)).0, Verb::Get);
+        elector.answered(&gone(), at(end));
+        let (verb, _) = sent(&mut elector, at(end));
+        assert_eq!(verb, if emptied { Verb::Update } else { Verb::Create });
+        assert_eq!(elector.take_told(), [Told::Follows("rival".to_owned())]);
+    }
+}
+
 #[test]
 fn a_lease_that_was_given_back_is_taken_at_once() {
     let mut elector = Elector::new(terms("me"), at(0));

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
     let conclusion = libtest_mimic::run(&arguments, all);
     // What the whole suite shows.
-    let last = libtest_mimic::run(&arguments, rights::last(&plane, &places, whole));
+    let last = libtest_mimic::run(&arguments, rights::last(&plane, &places, &ground.outage, whole));
     let well = !conclusion.has_failed() && !last.has_failed();
     if well && let Ok(mut plane) = plane.lock() {
         plane.forget();

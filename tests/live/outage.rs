@@ -44,7 +44,12 @@ pub fn amid_stories(plane: &Plane, ground: &Ground, told: &Progress) -> Trial {
         let ready = plane.run("kube-apiserver").and_then(|()| plane.wait_ready());
         ground.outage.end();
         println!("outage: it is ready {:?} after its start", back.elapsed());
-        Ok(ready?)
+        ready?;
+        while ground.outage.is_felt() {
+            plane.revive()?;
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        Ok(())
     })
 }
 

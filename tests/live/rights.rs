@@ -8,9 +8,11 @@ use crate::incident::check;
 use crate::operator::knows;
 use crate::place::{Place, Places, pods};
 use cocoon_operator::core::wire::{Method, Request};
+use cocoon_operator::scenario::live::outage::Outage;
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 const ROLES: [&str; 2] = [
@@ -58,12 +60,13 @@ pub fn trials(places: &Places) -> Vec<Trial> {
 }
 
 /// What is looked at when all others are over. Where not all were played, not all rights were used.
-pub fn last(plane: &Plane, places: &Places, whole: bool) -> Vec<Trial> {
-    let (one, plane) = (places.clone(), Plane::clone(plane));
-    let two = (places.clone(), Plane::clone(&plane));
+pub fn last(plane: &Plane, places: &Places, outage: &Arc<Outage>, whole: bool) -> Vec<Trial> {
+    let one = (Plane::clone(plane), places.clone(), Arc::clone(outage));
+    let two = (Plane::clone(plane), places.clone(), Arc::clone(outage));
     vec![
-        Trial::test("rights::nothing_was_refused", move || nothing_refused(&plane, &one)),
-        Trial::test("rights::everything_was_used", move || everything_used(&two.1, &two.0)).with_ignored_flag(!whole),
+        Trial::test("rights::nothing_was_refused", move || nothing_refused(&one.0, &one.1, &one.2)),
+        Trial::test("rights::everything_was_used", move || everything_used(&two.0, &two.1, &two.2))
+            .with_ignored_flag(!whole),
     ]
 }
 
@@ -106,10 +109,11 @@ fn elected(place: &mut Place) -> Result<(), Failed> {
 }
 
 /// Everything that the operator asked of both control planes, and what of it was refused though no test wanted that.
-fn asked(plane: &Plane, places: &Places) -> Result<(Vec<Call>, Vec<String>), Failed> {
+fn asked(plane: &Plane, places: &Places, outage: &Outage) -> Result<(Vec<Call>, Vec<String>), Failed> {
     let log = plane.lock().map_err(|_| Failed::from("a test panicked"))?.audit_log();
     let mut calls = audit::since(&log, 0, OPERATOR)?;
-    let mut refused: Vec<Call> = calls.iter().filter(|call| call.forbidden).cloned().collect();
+    let mut refused: Vec<Call> =
+        calls.iter().filter(|call| call.forbidden && !outage.is_cold_at(call.at)).cloned().collect();
     let there = places.seen(|place| {
         let calls = place.calls(0, "")?;
         let wanted = |call: &Call| {
@@ -122,15 +126,15 @@ fn asked(plane: &Plane, places: &Places) -> Result<(Vec<Call>, Vec<String>), Fai
     Ok((calls, refused.iter().map(Call::line).collect()))
 }
 
-fn nothing_refused(plane: &Plane, places: &Places) -> Result<(), Failed> {
-    let (calls, refused) = asked(plane, places)?;
+fn nothing_refused(plane: &Plane, places: &Places, outage: &Outage) -> Result<(), Failed> {
+    let (calls, refused) = asked(plane, places, outage)?;
     println!("rights: {} requests of the operator, {} refused by RBAC", calls.len(), refused.len());
     check(refused.is_empty(), || format!("{refused:#?}"))
 }
 
-fn everything_used(plane: &Plane, places: &Places) -> Result<(), Failed> {
+fn everything_used(plane: &Plane, places: &Places, outage: &Outage) -> Result<(), Failed> {
     let used: BTreeSet<Right> =
-        asked(plane, places)?.0.into_iter().map(|call| (call.group, call.resource, call.verb)).collect();
+        asked(plane, places, outage)?.0.into_iter().map(|call| (call.group, call.resource, call.verb)).collect();
     let roles = places.seen(|place| ROLES.map(|role| place.ask(&Request::new(Method::Get, role)).1));
     let all: BTreeSet<Right> = roles.ok_or("there was no operator")?.iter().flat_map(rights).collect();
     check(all.len() > 15, || format!("only {} rights", all.len()))?;

@@ -178,7 +178,13 @@ impl Elector {
                 Some(record) => self.saw(record, mono),
                 None => self.failed(What::Read, outcome, mono),
             },
-            (What::Read, Effect::Gone) => self.plan(What::Create, mono),
+            (What::Read, Effect::Gone) => match self.still_believed(mono) {
+                Some(expires) => {
+                    let next = mono.saturating_add(self.pause());
+                    self.plan(What::Read, next.min(expires));
+                }
+                None => self.plan(What::Create, mono),
+            },
             // Somebody was faster.
             (What::Create | What::Claim | What::Release, Effect::Moved | Effect::Taken | Effect::Gone)
             | (What::Read, Effect::Moved | Effect::Taken) => self.later(What::Read, outcome, mono),
@@ -190,14 +196,16 @@ impl Elector {
 
     /// A lease of somebody, or of nobody, as it stands.
     fn saw(&mut self, record: Record, mono: Duration) {
-        let free = record.holder().is_empty() || self.is_ours(&record);
+        // Whoever gives it back leaves a duration; a lease that was emptied by hand may still be believed in.
+        let given_back = record.holder().is_empty() && (record.duration().is_some() || self.known.is_none());
+        let free = given_back || self.is_ours(&record);
         let since = match &self.rival {
             Some((spec, since)) if spec == record.spec() => *since,
             Some(_) | None => mono,
         };
         self.rival = Some((record.spec().clone(), since));
         let expires = since.saturating_add(record.duration().unwrap_or(self.terms.lease));
-        if !free && self.follows.as_deref() != Some(record.holder()) {
+        if !free && !record.holder().is_empty() && self.follows.as_deref() != Some(record.holder()) {
             self.told.push(Told::Follows(record.holder().to_owned()));
             self.follows = Some(record.holder().to_owned());
         }
@@ -209,6 +217,14 @@ impl Elector {
             let next = mono.saturating_add(self.pause());
             self.plan(What::Read, next.min(expires));
         }
+    }
+
+    /// Until when another may go on who was last seen to hold a lease that is gone since: it notices at its next renewal.
+    fn still_believed(&self, mono: Duration) -> Option<Duration> {
+        let known = self.known.as_ref().filter(|known| !known.holder().is_empty() && !self.is_ours(known))?;
+        let (_, since) = self.rival.as_ref()?;
+        let expires = since.saturating_add(known.duration().unwrap_or(self.terms.lease));
+        (mono < expires).then_some(expires)
     }
 
     fn leader(&mut self, what: What, sent: Duration, until: Duration, outcome: &Outcome, mono: Duration) {

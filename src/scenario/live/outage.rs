@@ -1,11 +1,15 @@
 //! The control plane is away for a while, in the middle of stories that know nothing of it.
 
+use jiff::Timestamp;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// Controllers open their watches again after pauses of up to half a minute, and meanwhile take silent nodes for lost.
 const AFTERMATH: Duration = Duration::from_secs(60);
+
+/// An API server has read everything this long after it is ready.
+const COLD: Duration = Duration::from_secs(5);
 
 /// When the control plane of some stories was away.
 #[derive(Debug, Default)]
@@ -32,6 +36,14 @@ impl Outage {
 
     fn span(&self) -> Option<Span> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Whether it was away at this time, or had only just come back: an API server refuses whose rights it has not read yet.
+    pub fn is_cold_at(&self, at: Timestamp) -> bool {
+        let ago = |moment: Instant| Timestamp::now().checked_sub(moment.elapsed()).unwrap_or(Timestamp::MIN);
+        self.span().is_some_and(|span| {
+            let end = span.ended.and_then(|ended| ago(ended).checked_add(COLD).ok());
+            ago(span.begun) <= at && end.is_none_or(|end| at <= end)
+        })
     }
     /// True while it is away, or has just come back.
     pub fn is_felt(&self) -> bool {

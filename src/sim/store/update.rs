@@ -26,6 +26,12 @@ impl Store {
         check_place(call, &proposed)?;
         let missing = !self.objects.contains_key(&call.key());
         if missing && call.resource().is_created_by_put() && call.target.subresource.is_empty() {
+            // Who names a uid has seen an object, and it is not there any more.
+            let uid = meta(&proposed, "uid");
+            if !uid.is_empty() {
+                let why = storage_precondition(call, uid, &Value::Null);
+                return Err(say::conflict(call.resource(), in_path, &why));
+            }
             return self.create_as(call);
         }
         let current = self.current(call)?;

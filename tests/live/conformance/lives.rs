@@ -5,6 +5,8 @@ use super::call::{Call, JSON, JSON_PATCH, delete, delete_with, get, json_patch, 
 use super::kinds::{KINDS, Kind};
 use serde_json::{Value, json};
 
+/// A uid that no object has.
+const UID: &str = "00000000-0000-4000-8000-000000000000";
 const FINALIZER: &str = "example.test/hold";
 
 /// A case for each kind.
@@ -89,8 +91,7 @@ fn changed(kind: &Kind) -> Vec<Call> {
             .says("put at a stale version"),
         put_last(&at, one, json!({"metadata": {"resourceVersion": null}})).says("put without a version"),
         put_last(&at, one, json!({"metadata": {"resourceVersion": "x"}})).says("put at a version that is none"),
-        put_last(&at, one, json!({"metadata": {"uid": "00000000-0000-4000-8000-000000000000"}}))
-            .says("put under another uid"),
+        put_last(&at, one, json!({"metadata": {"uid": UID}})).says("put under another uid"),
         put_last(&at, one, json!({"metadata": {"name": "other"}})).says("put under another name"),
         put_last(&at, one, json!({"kind": "Other"})).says("put as another kind"),
         put_last(&at, one, json!({"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z", "generation": 77}}))
@@ -127,7 +128,7 @@ fn patched(kind: &Kind) -> Vec<Call> {
             .says("a merge patch at a stale version"),
         merge(&at, json!({"metadata": {"annotations": {"n": "1"}, "resourceVersion": format!("$rv:{one}")}}))
             .says("a merge patch at the present version"),
-        merge(&at, json!({"metadata": {"uid": "00000000-0000-4000-8000-000000000000", "annotations": {"n": "2"}}}))
+        merge(&at, json!({"metadata": {"uid": UID, "annotations": {"n": "2"}}}))
             .says("a merge patch under another uid"),
         merge(&at, json!({"metadata": {"name": "other"}})).says("a merge patch of the name"),
         merge(kind.at("absent"), json!({"metadata": {"annotations": {"n": "1"}}})).says("a patch of what is not there"),
@@ -144,7 +145,7 @@ fn patched(kind: &Kind) -> Vec<Call> {
             {"op": "add", "path": "/metadata/finalizers", "value": [FINALIZER]}]),
         )
         .says("and again, where there is one"),
-        json_patch(&at, json!([uid("00000000-0000-4000-8000-000000000000")])).says("a test of another uid"),
+        json_patch(&at, json!([uid(UID)])).says("a test of another uid"),
         json_patch(&at, json!([{"op": "test", "path": "/metadata/finalizers", "value": []}]))
             .says("a test against an empty list"),
         json_patch(&at, json!([{"op": "remove", "path": "/metadata/annotations/never"}]))
@@ -185,6 +186,9 @@ fn refused(kind: &Kind) -> Vec<Call> {
         named("odd", json!({"resourceVersion": "1"})).says("a version before there is one"),
         put(kind.at("absent"), kind.object("absent", json!({"resourceVersion": "1"})))
             .says("put where nothing is, at a version"),
+        put(kind.at("away"), kind.object("away", json!({"resourceVersion": "1", "uid": UID})))
+            .says("put where nothing is, at a version and under a uid"),
+        put(kind.at("never"), kind.object("never", json!({"uid": UID}))).says("put where nothing is, under a uid"),
         get(format!("{collection}/a/b/c")).says("a path too deep"),
         text("PURGE", kind.at("one").as_str(), "", "").says("a method that is none"),
     ];
@@ -210,8 +214,7 @@ fn deleted(kind: &Kind) -> Vec<Call> {
     };
     let namespace = kind.name == "namespace";
     let mut calls = vec![
-        delete_with(&at, json!({"preconditions": {"uid": "00000000-0000-4000-8000-000000000000"}}))
-            .says("deleted under another uid"),
+        delete_with(&at, json!({"preconditions": {"uid": UID}})).says("deleted under another uid"),
         delete_with(&at, json!({"preconditions": {"uid": format!("$uid:{one}"), "resourceVersion": "1"}}))
             .says("deleted at another version"),
         delete_with(&at, json!({"propagationPolicy": "Sideways"})).says("a propagation that is none"),

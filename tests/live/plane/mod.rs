@@ -132,6 +132,18 @@ impl ControlPlane {
         Ok(())
     }
 
+    /// Starts again what has ended by itself, as a kubelet does: a scheduler ends where its cache cannot be right.
+    pub fn revive(&mut self) -> Result<(), Fault> {
+        let logs = self.folder.join("logs");
+        for program in &mut self.programs {
+            let over = program.process.as_mut().is_some_and(|process| process.must_run().is_err());
+            if over {
+                program.process = Some(Process::start(&self.bin, program.name, &program.arguments, &logs)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Waits until the API server says that it is ready.
     pub fn wait_ready(&mut self) -> Result<(), Fault> {
         let until = Instant::now() + START;
