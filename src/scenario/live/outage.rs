@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Controllers open their watches again after pauses of up to half a minute, and meanwhile take silent nodes for lost.
-const AFTERMATH: Duration = Duration::from_secs(60);
+/// Controllers start, list everything and hear of every node's lease.
+const AFTERMATH: Duration = Duration::from_secs(30);
 
 /// An API server has read everything this long after it is ready.
 const COLD: Duration = Duration::from_secs(5);
