@@ -138,8 +138,12 @@ pub(super) fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
     if live.is_controlled_by(&seen.set.uid) {
         seen.strangers.remove(name);
         seen.memory.foreign.remove(name);
-        seen.memory.vanished.remove(name);
-        let pod = PodFacts::read(object);
+        let sought = seen.memory.vanished.remove(name).filter(|gone| gone.uid == live.uid);
+        let mut pod = PodFacts::read(object);
+        pod.stopped |= sought.is_some_and(|gone| gone.succeeded);
+        if let Some(known) = seen.pods.get(name) {
+            pod.follow(known);
+        }
         if pod.deleting && pod.is_hidden() {
             // No watch says when it is gone: it is looked for before its name is taken for free (decisions R26, R31).
             let sought = Vanished { confirmed: false, ..Vanished::of(&pod) };
