@@ -103,6 +103,9 @@ fn live_pod(seen: &mut Observed, name: &str, outcome: &Outcome) {
         },
         Effect::Gone => {
             pod_is_gone(seen, name);
+            if !seen.memory.vanished.contains_key(name) {
+                seen.memory.absent.insert(name.to_owned());
+            }
             Fact::Known(None)
         }
         Effect::Moved
@@ -119,6 +122,7 @@ fn live_pod(seen: &mut Observed, name: &str, outcome: &Outcome) {
 /// A pod as the server returned it: ours, or somebody else's.
 pub(super) fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
     let live = LivePod::of(object);
+    seen.memory.absent.remove(name);
     let replaced = seen.pods.get(name).is_some_and(|known| known.uid.as_str() != live.uid);
     let doubted = seen.memory.vanished.get(name).filter(|gone| !gone.confirmed);
     // One name, one pod: whoever bears it now, what we looked for under another uid is gone.

@@ -195,6 +195,7 @@ impl View {
         let (set, pods) = (&seen.set, &seen.pods);
         let known = |name: &str| self.pods.get(&Key::new(&set.namespace, name));
         memory.deleted.retain(|name, uid| known(name).is_none_or(|pod| pod.uid.as_str() == uid));
+        memory.absent.retain(|name| known(name).is_none());
         let namespace = self.pods.range(Key::first_of(&set.namespace)..);
         let mut uids: BTreeSet<&str> = namespace
             .take_while(|(key, _)| key.namespace == set.namespace)

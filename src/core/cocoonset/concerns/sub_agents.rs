@@ -174,6 +174,7 @@ fn look_for_strays(seen: &Observed) -> Option<Finding> {
             && !seen.pods.contains_key(*name)
             && !seen.memory.deleted.contains_key(*name)
             && !seen.memory.foreign.contains_key(*name)
+            && !seen.memory.absent.contains(*name)
             && seen.live.pod.get(*name).is_none_or(|fact| fact.known().is_none())
     };
     let vanished = seen.memory.vanished.iter().filter(|(_, gone)| !gone.confirmed).map(|(name, _)| name.as_str());
