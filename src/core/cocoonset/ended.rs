@@ -1,9 +1,9 @@
 //! Whether the VM of a pod that is gone has ended. A pod's end is not its VM's: only the node agent stops a VM, and where
 //! nobody saw that it did, the VM may run for as long as its node may, whoever deleted the pod (D-78, decision R18).
 //!
-//! A VM has ended where the node agent said so (its pod had Succeeded), or where a live read showed its node Ready once the
-//! pod was gone: an agent that runs stops what has no pod. What a watch says of a node is no such evidence, for a watch may
-//! stand still; that a node is lost is believed of either.
+//! A VM has ended where the node agent said so (its pod Succeeded once its deletion had begun), or where a live read showed
+//! its node Ready once the pod was gone: an agent that runs stops what has no pod. What a watch says of a node is no such
+//! evidence, for a watch may stand still; that a node is lost is believed of either.
 
 use super::observed::{NodeFacts, NodeSeen, Observed};
 use crate::core::contract::keys;
@@ -32,6 +32,13 @@ pub fn lost_managed_node(seen: &Observed, pod: &str) -> Option<String> {
 /// Whether nobody saw the last VM of this pod end.
 pub fn may_run(seen: &Observed, pod: &str) -> bool {
     unended(seen, pod).is_some()
+}
+
+/// Whether it is open what became of the last VM of this managed pod: nobody saw it end, and its loss is not accepted.
+/// Until that is known it is kept, wanted or not, for who wants the name again has to ask (R18).
+pub fn is_open(seen: &Observed, pod: &str) -> bool {
+    let is_accepted = |node: &str| seen.set.accepts_loss_of(node) && standing(seen, node) == Standing::Lost;
+    unended(seen, pod).is_some_and(|node| !is_accepted(node)) && is_managed(seen, pod)
 }
 
 /// The node that has to be read live before a VM of this pod's name may be booted again: nobody saw the last one end.
