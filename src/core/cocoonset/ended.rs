@@ -58,7 +58,7 @@ pub fn way_out(seen: &Observed, node: &str) -> String {
     );
     match accepted.as_slice() {
         [] => way_out,
-        others => format!("{way_out} (which accepts the loss of {} only)", others.join(", ")),
+        others => format!("{way_out} (at present it names {}, not {node})", others.join(", ")),
     }
 }
 
