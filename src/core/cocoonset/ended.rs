@@ -37,8 +37,24 @@ pub fn may_run(seen: &Observed, pod: &str) -> bool {
 /// Whether it is open what became of the last VM of this managed pod: nobody saw it end, and its loss is not accepted.
 /// Until that is known it is kept, wanted or not, for who wants the name again has to ask (R18).
 pub fn is_open(seen: &Observed, pod: &str) -> bool {
-    let is_accepted = |node: &str| seen.set.accepts_loss_of(node) && standing(seen, node) == Standing::Lost;
-    unended(seen, pod).is_some_and(|node| !is_accepted(node)) && is_managed(seen, pod)
+    let is_open = |node: &str| match standing(seen, node) {
+        // What this process saw itself is marked by a read that ends it; a refused one ends nothing.
+        Standing::Up => seen.memory.vanished.contains_key(pod),
+        Standing::Lost => !seen.set.accepts_loss_of(node),
+        Standing::Unasked => true,
+    };
+    unended(seen, pod).is_some_and(is_open) && is_managed(seen, pod)
+}
+
+/// Pods that the spec does not want and that went while this process did not watch, each with the node to be read:
+/// nothing but their entries speaks of them, and nothing else would ever end those.
+pub fn strays_unasked(seen: &Observed) -> Vec<(String, String)> {
+    let is_stray = |pod: &&str| {
+        let vm = seen.set.status.vm_name_of(pod).unwrap_or_default();
+        !seen.set.wants_pod(pod) && seen.memory.absent.contains(*pod) && seen.set.records_name(vm)
+    };
+    let strays = gone_pods(seen).filter(|pod| !seen.memory.vanished.contains_key(*pod)).filter(is_stray);
+    strays.filter_map(|pod| Some((pod.to_owned(), unasked_node(seen, pod)?))).collect()
 }
 
 /// The node that has to be read live before a VM of this pod's name may be booted again: nobody saw the last one end.
