@@ -198,10 +198,29 @@ fn what_we_deleted_is_feared_for_where_nobody_saw_its_vm_end() {
 fn the_last_word_about_a_pod_says_that_its_vm_ended() {
     let mut stage = settled(1);
     let mut last = stage.world.pods.remove("demo-1").expect("a pod");
+    last["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    last["metadata"]["deletionGracePeriodSeconds"] = json!(30);
+    stage.view.apply(Kind::Pods, Event::Applied(last.clone()));
+    // Its node agent removes the object once it has said so.
     last["status"]["phase"] = json!("Succeeded");
+    last["metadata"]["deletionGracePeriodSeconds"] = json!(0);
     stage.view.apply(Kind::Pods, Event::Deleted(last));
     let seen = stage.view.observe(&Stage::key(), stage.clocks()).expect("a set");
     assert!(seen.memory.vanished["demo-1"].succeeded);
+}
+
+#[test]
+fn a_pod_that_succeeded_before_its_deletion_says_nothing_of_its_vm() {
+    let mut stage = settled(1);
+    let mut last = stage.world.pods.remove("demo-1").expect("a pod");
+    last["status"]["phase"] = json!("Succeeded");
+    stage.view.apply(Kind::Pods, Event::Applied(last.clone()));
+    last["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    last["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+    stage.view.apply(Kind::Pods, Event::Applied(last.clone()));
+    stage.view.apply(Kind::Pods, Event::Deleted(last));
+    let seen = stage.view.observe(&Stage::key(), stage.clocks()).expect("a set");
+    assert!(seen.memory.vanished["demo-1"].may_run());
 }
 
 #[test]

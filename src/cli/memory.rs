@@ -21,7 +21,7 @@ pub(super) struct Kept {
     pub memory: Memory,
 }
 
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 21] = [
     "uid",
     "unseen",
     "attempts",
@@ -29,6 +29,7 @@ const FIELDS: [&str; 20] = [
     "lastStatusAgeSeconds",
     "deleted",
     "vanished",
+    "absent",
     "watched",
     "woken",
     "stamps",
@@ -63,6 +64,9 @@ pub(super) fn read(at: &Field<'_>) -> Result<Kept, Failure> {
     }
     for (pod, gone) in map(at, "vanished", "pods")? {
         memory.vanished.insert(pod.to_owned(), vanished(&gone)?);
+    }
+    for pod in list(at, "absent", "names of pods")? {
+        memory.absent.insert(pod.text("the name of a pod")?.to_owned());
     }
     for (uid, watched) in map(at, "watched", "pod uids")? {
         watched.only(&["everReady", "everMarked", "failing"])?;
@@ -306,6 +310,7 @@ mod tests {
                 carried: None,
             },
         );
+        memory.absent.insert("x-6".to_owned());
         memory.watched.insert("u0".to_owned(), Watched { ever_ready: true, ever_marked: false, failing: true });
         let owner = Some(("ReplicaSet".to_owned(), "r".to_owned()));
         memory.foreign.insert("x-3".to_owned(), Foreign { owner, deleting: true, looks: 4, last: ago(9) });

@@ -28,6 +28,9 @@ pub struct Memory {
     /// Pods that went without our delete, or before anybody saw their VMs end, as last seen: name to facts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub vanished: BTreeMap<String, Vanished>,
+    /// Names of pods that this process never saw, or is done with, and of which a live read said that there is none.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub absent: BTreeSet<String>,
     /// VMs watched since their pod was created: pod uid to what was seen since.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub watched: BTreeMap<String, Watched>,
@@ -235,6 +238,7 @@ impl Memory {
         self.woken.retain(|uid| uids(uid));
         self.deleted.retain(|pod, _| pods(pod));
         self.vanished.retain(|pod, _| pods(pod));
+        self.absent.retain(|pod| pods(pod));
         self.foreign.retain(|pod, _| pods(pod));
         self.found.retain(|vm, _| vms(vm));
         self.kept.retain(|vm, _| vms(vm));

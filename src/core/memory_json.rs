@@ -35,6 +35,7 @@ fn of(memory: &Memory, now: Duration) -> Map<String, Value> {
         last_status,
         deleted,
         vanished,
+        absent,
         watched,
         woken,
         stamps,
@@ -56,6 +57,7 @@ fn of(memory: &Memory, now: Duration) -> Map<String, Value> {
     put("lastStatusAgeSeconds", last_status.map(|at| age(at, now)));
     put("deleted", (!deleted.is_empty()).then(|| json!(deleted)));
     put("vanished", by_name(vanished.iter().map(|(pod, gone)| (pod, gone_pod(gone)))));
+    put("absent", (!absent.is_empty()).then(|| json!(absent)));
     put("watched", by_name(watched.iter().map(|(uid, seen)| (uid, watched_vm(*seen)))));
     put("woken", (!woken.is_empty()).then(|| json!(woken)));
     let stamps: Vec<(String, Value)> =

@@ -1,6 +1,6 @@
 //! What is kept of a pod that is gone.
 
-use super::pod::facts::{PodFacts, PodPhase};
+use super::pod::facts::PodFacts;
 use super::pod::template::PodTemplate;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct Vanished {
     pub node: Option<String>,
     /// Whether it still had a VM id when last seen.
     pub had_vm: bool,
-    /// Whether its VM had ended by itself.
+    /// Whether its node agent said that it had stopped the VM.
     pub succeeded: bool,
     /// Whether it had been given up: whoever deletes such a pod asks for another.
     pub given_up: bool,
@@ -38,7 +38,7 @@ impl Vanished {
             uid: pod.uid.to_string(),
             node: pod.node.as_ref().map(ToString::to_string),
             had_vm: pod.has_vm(),
-            succeeded: pod.phase == PodPhase::Succeeded,
+            succeeded: pod.stopped,
             given_up: pod.dead_letter,
             vm_id: pod.runtime.id.clone(),
             node_was_ready: None,

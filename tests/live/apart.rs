@@ -138,7 +138,7 @@ pub const EXCLUDED: &[Group] = &[
     ("it is about one millisecond of a term", &["races/lease-runs-out-in-a-pass"]),
     (
         "to the one scheduler the nodes of all stories are one cluster: it counts them all, and its words never rest",
-        &["status/unschedulable", "status/unschedulable-in-other-words"],
+        &["status/unschedulable", "status/unschedulable-in-other-words", "failure/gone-ones-are-looked-for-once"],
     ),
     ("which of two watches is back first after a gap is chance", &["scale/while-a-pod-goes-by-itself"]),
 ];

@@ -103,6 +103,9 @@ fn live_pod(seen: &mut Observed, name: &str, outcome: &Outcome) {
         },
         Effect::Gone => {
             pod_is_gone(seen, name);
+            if !seen.memory.vanished.contains_key(name) {
+                seen.memory.absent.insert(name.to_owned());
+            }
             Fact::Known(None)
         }
         Effect::Moved
@@ -119,6 +122,7 @@ fn live_pod(seen: &mut Observed, name: &str, outcome: &Outcome) {
 /// A pod as the server returned it: ours, or somebody else's.
 pub(super) fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
     let live = LivePod::of(object);
+    seen.memory.absent.remove(name);
     let replaced = seen.pods.get(name).is_some_and(|known| known.uid.as_str() != live.uid);
     let doubted = seen.memory.vanished.get(name).filter(|gone| !gone.confirmed);
     // One name, one pod: whoever bears it now, what we looked for under another uid is gone.
@@ -138,8 +142,12 @@ pub(super) fn take_pod(seen: &mut Observed, name: &str, object: &Value) {
     if live.is_controlled_by(&seen.set.uid) {
         seen.strangers.remove(name);
         seen.memory.foreign.remove(name);
-        seen.memory.vanished.remove(name);
-        let pod = PodFacts::read(object);
+        let sought = seen.memory.vanished.remove(name).filter(|gone| gone.uid == live.uid);
+        let mut pod = PodFacts::read(object);
+        pod.stopped |= sought.is_some_and(|gone| gone.succeeded);
+        if let Some(known) = seen.pods.get(name) {
+            pod.follow(known);
+        }
         if pod.deleting && pod.is_hidden() {
             // No watch says when it is gone: it is looked for before its name is taken for free (decisions R26, R31).
             let sought = Vanished { confirmed: false, ..Vanished::of(&pod) };

@@ -1,9 +1,9 @@
 //! Whether the VM of a pod that is gone has ended. A pod's end is not its VM's: only the node agent stops a VM, and where
 //! nobody saw that it did, the VM may run for as long as its node may, whoever deleted the pod (D-78, decision R18).
 //!
-//! A VM has ended where the node agent said so (its pod had Succeeded), or where a live read showed its node Ready once the
-//! pod was gone: an agent that runs stops what has no pod. What a watch says of a node is no such evidence, for a watch may
-//! stand still; that a node is lost is believed of either.
+//! A VM has ended where the node agent said so (its pod Succeeded once its deletion had begun), or where a live read showed
+//! its node Ready once the pod was gone: an agent that runs stops what has no pod. What a watch says of a node is no such
+//! evidence, for a watch may stand still; that a node is lost is believed of either.
 
 use super::observed::{NodeFacts, NodeSeen, Observed};
 use crate::core::contract::keys;
@@ -34,6 +34,29 @@ pub fn may_run(seen: &Observed, pod: &str) -> bool {
     unended(seen, pod).is_some()
 }
 
+/// Whether it is open what became of the last VM of this managed pod: nobody saw it end, and its loss is not accepted.
+/// Until that is known it is kept, wanted or not, for who wants the name again has to ask (R18).
+pub fn is_open(seen: &Observed, pod: &str) -> bool {
+    let is_open = |node: &str| match standing(seen, node) {
+        // What this process saw itself is marked by a read that ends it; a refused one ends nothing.
+        Standing::Up => seen.memory.vanished.contains_key(pod),
+        Standing::Lost => !seen.set.accepts_loss_of(node),
+        Standing::Unasked => true,
+    };
+    unended(seen, pod).is_some_and(is_open) && is_managed(seen, pod)
+}
+
+/// Pods that the spec does not want and that went while this process did not watch, each with the node to be read:
+/// nothing but their entries speaks of them, and nothing else would ever end those.
+pub fn strays_unasked(seen: &Observed) -> Vec<(String, String)> {
+    let is_stray = |pod: &&str| {
+        let vm = seen.set.status.vm_name_of(pod).unwrap_or_default();
+        !seen.set.wants_pod(pod) && seen.memory.absent.contains(*pod) && seen.set.records_name(vm)
+    };
+    let strays = gone_pods(seen).filter(|pod| !seen.memory.vanished.contains_key(*pod)).filter(is_stray);
+    strays.filter_map(|pod| Some((pod.to_owned(), unasked_node(seen, pod)?))).collect()
+}
+
 /// The node that has to be read live before a VM of this pod's name may be booted again: nobody saw the last one end.
 pub fn unasked_node(seen: &Observed, pod: &str) -> Option<String> {
     let node = unended(seen, pod).filter(|node| !seen.set.accepts_loss_of(node))?;
@@ -51,7 +74,7 @@ pub fn way_out(seen: &Observed, node: &str) -> String {
     );
     match accepted.as_slice() {
         [] => way_out,
-        others => format!("{way_out} (which accepts the loss of {} only)", others.join(", ")),
+        others => format!("{way_out} (at present it names {}, not {node})", others.join(", ")),
     }
 }
 

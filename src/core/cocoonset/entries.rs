@@ -1,6 +1,6 @@
 //! What the status lists: the agents and toolboxes that are there, and of those that are not, what nothing else would say.
 
-use super::ended::{lost_managed_node, lost_node, may_run};
+use super::ended::{is_open, may_run};
 use super::observed::Observed;
 use crate::core::api::set_status::{AgentEntry, ToolboxEntry};
 use crate::core::contract::names::{Role, accepted_vm, canonical_slot, vm_of_pod};
@@ -54,10 +54,10 @@ fn node_name(seen: &Observed, node: Option<&str>) -> String {
     node.filter(|_| !seen.memory.node_names_pruned).unwrap_or_default().to_owned()
 }
 
-/// An entry without a pod stays while its name is owed, and while its VM may run on a lost node, wanted or not: nothing
+/// An entry without a pod stays while its name is owed, and until it is known that its VM ended, wanted or not: nothing
 /// else says so once the seat is wanted again (decisions R7, R18).
 fn is_kept(seen: &Observed, pod: &str, vm: &str) -> bool {
-    is_owed(seen, vm) || (seen.is_of_formula(vm) && lost_node(seen, pod).is_some())
+    is_owed(seen, vm) || (seen.is_of_formula(vm) && is_open(seen, pod))
 }
 
 /// Decision R7: a name leaves the status only when it is written down for teardown, or its pod is there again.
@@ -107,17 +107,17 @@ fn toolbox(seen: &Observed, pod: &PodFacts, name: String) -> ToolboxEntry {
     }
 }
 
-/// Agents whose VMs may run on a lost node are listed whatever became of the status: a restart would forget them (R18).
+/// Agents whose VMs nobody saw end are listed whatever became of the status: a restart would forget them (R18).
 pub(super) fn keep_lost_agents(seen: &Observed, entries: &mut Vec<AgentEntry>) {
-    for lost in all_lost(seen) {
-        let Some(slot) = canonical_slot(lost.suffix) else { continue };
+    for open in all_open(seen) {
+        let Some(slot) = canonical_slot(open.suffix) else { continue };
         let number = i32::try_from(slot).unwrap_or(i32::MAX);
         if let Some(entry) = entries.iter_mut().find(|entry| entry.slot == number) {
-            lost.fill(seen, [&mut entry.pod_name, &mut entry.vm_name, &mut entry.vm_id, &mut entry.node_name]);
+            open.fill(seen, [&mut entry.pod_name, &mut entry.vm_name, &mut entry.vm_id, &mut entry.node_name]);
             continue;
         }
         let mut entry = AgentEntry { slot: number, role: agent_role(slot).to_owned(), ..AgentEntry::default() };
-        lost.fill(seen, [&mut entry.pod_name, &mut entry.vm_name, &mut entry.vm_id, &mut entry.node_name]);
+        open.fill(seen, [&mut entry.pod_name, &mut entry.vm_name, &mut entry.vm_id, &mut entry.node_name]);
         entries.push(entry);
         entries.sort_by_key(|entry| entry.slot);
     }
@@ -125,13 +125,13 @@ pub(super) fn keep_lost_agents(seen: &Observed, entries: &mut Vec<AgentEntry>) {
 
 /// The same of toolboxes.
 pub(super) fn keep_lost_toolboxes(seen: &Observed, entries: &mut Vec<ToolboxEntry>) {
-    for lost in all_lost(seen).filter(|lost| canonical_slot(lost.suffix).is_none()) {
-        if let Some(entry) = entries.iter_mut().find(|entry| entry.name == lost.suffix) {
-            lost.fill(seen, [&mut entry.pod_name, &mut entry.vm_name, &mut entry.vm_id, &mut entry.node_name]);
+    for open in all_open(seen).filter(|open| canonical_slot(open.suffix).is_none()) {
+        if let Some(entry) = entries.iter_mut().find(|entry| entry.name == open.suffix) {
+            open.fill(seen, [&mut entry.pod_name, &mut entry.vm_name, &mut entry.vm_id, &mut entry.node_name]);
             continue;
         }
-        let mut entry = ToolboxEntry { name: lost.suffix.to_owned(), ..ToolboxEntry::default() };
-        lost.fill(seen, [&mut entry.pod_name, &mut entry.vm_name, &mut entry.vm_id, &mut entry.node_name]);
+        let mut entry = ToolboxEntry { name: open.suffix.to_owned(), ..ToolboxEntry::default() };
+        open.fill(seen, [&mut entry.pod_name, &mut entry.vm_name, &mut entry.vm_id, &mut entry.node_name]);
         entries.push(entry);
         entries.sort_by(|one, other| one.name.cmp(&other.name));
     }
@@ -144,10 +144,12 @@ struct Gone<'a> {
     known: &'a Vanished,
 }
 
-fn all_lost(seen: &Observed) -> impl Iterator<Item = Gone<'_>> {
-    let gone = seen.memory.vanished.iter().filter(|(pod, gone)| {
-        !gone.vm_id.is_empty() && !seen.pods.contains_key(*pod) && lost_managed_node(seen, pod).is_some()
-    });
+fn all_open(seen: &Observed) -> impl Iterator<Item = Gone<'_>> {
+    let gone = seen
+        .memory
+        .vanished
+        .iter()
+        .filter(|(pod, gone)| !gone.vm_id.is_empty() && !seen.pods.contains_key(*pod) && is_open(seen, pod));
     gone.filter_map(|(pod, known)| {
         let suffix = pod.strip_prefix(seen.set.name.as_str())?.strip_prefix('-')?;
         Some(Gone { pod, suffix, known })

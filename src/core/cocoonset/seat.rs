@@ -229,7 +229,7 @@ fn budgeted<'a>(seen: &Observed, seat: &Seat) -> Option<Step<'a>> {
 }
 
 fn is_known_gone(seen: &Observed, pod: &str) -> bool {
-    seen.live.pod.get(pod).and_then(Fact::known) == Some(&None)
+    seen.memory.absent.contains(pod) || seen.live.pod.get(pod).and_then(Fact::known) == Some(&None)
 }
 
 /// What to do about a seat without a pod. `wanted` is the pod to create, `rule` and `because` whose wish it is.

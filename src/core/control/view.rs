@@ -5,7 +5,7 @@ use super::queue::Priority;
 use super::wake::{Key, Wake};
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
 use crate::core::cocoonset::budget;
-use crate::core::cocoonset::ended::{lost_node, may_be_up};
+use crate::core::cocoonset::ended::{is_open, may_be_up};
 use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Memory, Watched};
@@ -195,6 +195,7 @@ impl View {
         let (set, pods) = (&seen.set, &seen.pods);
         let known = |name: &str| self.pods.get(&Key::new(&set.namespace, name));
         memory.deleted.retain(|name, uid| known(name).is_none_or(|pod| pod.uid.as_str() == uid));
+        memory.absent.retain(|name| known(name).is_none());
         let namespace = self.pods.range(Key::first_of(&set.namespace)..);
         let mut uids: BTreeSet<&str> = namespace
             .take_while(|(key, _)| key.namespace == set.namespace)
@@ -205,8 +206,8 @@ impl View {
         let asked = !memory.found.is_empty() || !memory.kept.is_empty() || !memory.attempts.is_empty();
         let owed = if asked { seen.names_owed() } else { BTreeSet::new() };
         let vms = |vm: &str| set.maps_to(vm) || owed.contains(vm);
-        // Where a VM may run is known to nobody else once the status was wiped (R18).
-        let pods = |name: &str| known(name).is_some() || set.speaks_of(name) || lost_node(seen, name).is_some();
+        // Where a VM may run is known to nobody else once the status was wiped, wanted or not (R18).
+        let pods = |name: &str| known(name).is_some() || set.speaks_of(name) || is_open(seen, name);
         memory.retain(&pods, &|uid| uids.contains(uid), &vms);
         memory.retain_nodes(&|node| set.status.node_names().any(|listed| listed == node));
     }

@@ -10,7 +10,7 @@ use crate::core::cocoonset::observed::{LivePod, NamespaceSeen, NodeFacts, SetFac
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::Watched;
 use crate::core::meta;
-use crate::core::pod::facts::{PodFacts, PodPhase};
+use crate::core::pod::facts::PodFacts;
 use crate::core::vanished::Vanished;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -56,10 +56,10 @@ impl View {
         let last = LivePod::of(object);
         if kind == Kind::Pods
             && let Some(pod) = self.pods.get_mut(&Key::of(object)).filter(|pod| pod.uid.as_str() == last.uid)
-            && PodPhase::of(object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default())
-                == PodPhase::Succeeded
         {
-            pod.phase = PodPhase::Succeeded;
+            let mut last = PodFacts::read(object);
+            last.follow(pod);
+            pod.stopped = last.stopped;
         }
     }
 
@@ -176,8 +176,11 @@ impl View {
         self.sets.insert(key, set);
     }
 
-    fn upsert_pod(&mut self, key: Key, pod: PodFacts, priority: Priority, woken: &mut Vec<Wake>) {
+    fn upsert_pod(&mut self, key: Key, mut pod: PodFacts, priority: Priority, woken: &mut Vec<Wake>) {
         let known = self.pods.get(&key);
+        if let Some(known) = known {
+            pod.follow(known);
+        }
         let changed = known
             .is_none_or(|known| PodFacts { resource_version: pod.resource_version.clone(), ..known.clone() } != pod);
         let owner = pod.owner_uid().map(str::to_owned);
@@ -273,7 +276,7 @@ impl View {
         let vanished = self.vanished.entry(uid.to_owned()).or_default();
         let name = pod.name.to_string();
         match vanished.get_mut(&name).filter(|gone| gone.confirmed && gone.uid == pod.uid.as_str()) {
-            Some(known) => known.succeeded |= pod.phase == PodPhase::Succeeded,
+            Some(known) => known.succeeded |= pod.stopped,
             None => drop(vanished.insert(name, gone)),
         }
         vanished.get(pod.name.as_str()).is_some_and(|gone| !gone.confirmed)

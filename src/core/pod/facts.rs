@@ -57,6 +57,8 @@ pub struct PodFacts {
     pub container_running: bool,
     /// Its containers have ended, and whoever says so knows what became of the VM.
     pub containers_ended: bool,
+    /// Its node agent has stopped its VM: see [`PodFacts::follow`].
+    pub stopped: bool,
     /// `status.podIP`.
     pub pod_ip: Option<String>,
     /// What it is to its set, by its labels.
@@ -168,6 +170,9 @@ impl PodFacts {
                 .map(|said| word(said, "/message").to_owned()),
             container_running: items(at(status, "/containerStatuses")).any(|one| at(one, "/state/running").is_object()),
             containers_ended: have_ended(at(status, "/containerStatuses")),
+            stopped: !at(meta, "/deletionTimestamp").is_null()
+                && PodPhase::of(word(status, "/phase")) == PodPhase::Succeeded
+                && at(meta, "/deletionGracePeriodSeconds").as_i64() != Some(0),
             pod_ip: filled(status, "/podIP").map(str::to_owned),
             role,
             vm_name: text(&annotations, keys::VM_NAME).into(),
@@ -215,6 +220,14 @@ impl PodFacts {
     pub fn may_outlive_its_end(&self) -> bool {
         let ended = matches!(self.phase, PodPhase::Failed | PodPhase::Succeeded);
         ended && self.managed && self.has_vm() && !self.containers_ended
+    }
+    /// Takes over what an earlier sight of this incarnation says of its end. The node agent stops a VM because its pod is
+    /// being deleted, and says `Succeeded` then. The word alone says nothing, for anybody may write it: of a pod that bore
+    /// it before, the deletion has no grace (D-78, R18).
+    pub fn follow(&mut self, known: &Self) {
+        let is_same = known.uid == self.uid;
+        let ended_since = known.deleting && known.phase != PodPhase::Succeeded && self.phase == PodPhase::Succeeded;
+        self.stopped |= is_same && (known.stopped || (ended_since && self.deleting));
     }
     /// Uid of the controlling owner.
     pub fn owner_uid(&self) -> Option<&str> {

@@ -5,6 +5,7 @@ use crate::core::action::{ActionKind, Attempt, Change, Live, Question, Want};
 use crate::core::api::words::SetPhase;
 use crate::core::cocoonset::answers;
 use crate::core::cocoonset::costs::{self, Costed};
+use crate::core::cocoonset::ended;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::cocoonset::recorded;
 use crate::core::cocoonset::rollout;
@@ -43,7 +44,7 @@ rules! {
 pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
     let gone =
         remember_strays(seen, &REMEMBER, "a VM that the spec no longer wants is gone", |vm| !was_toolbox(seen, vm));
-    let strays = gone.into_iter().chain(look_for_strays(seen));
+    let strays = gone.into_iter().chain(look_for_strays(seen)).chain(ask_after_strays(seen));
     let mut findings: Vec<Costed> = scale_down(seen).into_iter().chain(strays).map(Costed::from).collect();
     let mut missing = Vec::new();
     let mut sitting = Vec::new();
@@ -174,6 +175,7 @@ fn look_for_strays(seen: &Observed) -> Option<Finding> {
             && !seen.pods.contains_key(*name)
             && !seen.memory.deleted.contains_key(*name)
             && !seen.memory.foreign.contains_key(*name)
+            && !seen.memory.absent.contains(*name)
             && seen.live.pod.get(*name).is_none_or(|fact| fact.known().is_none())
     };
     let vanished = seen.memory.vanished.iter().filter(|(_, gone)| !gone.confirmed).map(|(name, _)| name.as_str());
@@ -184,6 +186,15 @@ fn look_for_strays(seen: &Observed) -> Option<Finding> {
     let finding =
         Finding::of(&LOOK_FOR_VANISHED, format!("{first} is not wanted, and left the watch without our delete"));
     Some(names.iter().fold(finding, |finding, name| finding.ask(Question::ReadLive(Live::Pod((*name).to_owned())))))
+}
+
+/// Of those that went while nobody watched, whether their VMs may run: once, or their entries would stay for ever.
+fn ask_after_strays(seen: &Observed) -> Option<Finding> {
+    let strays = ended::strays_unasked(seen);
+    let (pod, node) = strays.first()?;
+    let finding = Finding::of(&seat::ASK_NODE, format!("nobody saw the VM of {pod} end on node {node}"));
+    let nodes: BTreeSet<&String> = strays.iter().map(|(_, node)| node).collect();
+    Some(nodes.into_iter().fold(finding, |finding, node| finding.ask(Question::ReadLive(Live::Node(node.clone())))))
 }
 
 fn fill(seen: &Observed, seat: &Seat, step: Step<'_>) -> Costed {
