@@ -85,9 +85,10 @@ impl World {
         }
         set["metadata"]["resourceVersion"] = json!(version);
     }
-    /// Marks the set as being deleted.
+    /// Marks the set as being deleted, since
+    /// stages begin: a deletion that is older is told of.
     pub fn delete_set(&mut self) {
-        self.edit(|set| set["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:10:00Z"));
+        self.edit(|set| set["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:16:40Z"));
     }
     pub fn facts(&self) -> SetFacts {
         SetFacts::of(self.set.as_ref().expect("a set"))

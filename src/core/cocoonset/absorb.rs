@@ -8,6 +8,7 @@ use super::quota::leaves_room;
 use super::tags::delete_of;
 use crate::core::action::{ActionKind, Attempt, Change, Question, Want};
 use crate::core::contract::keys;
+use crate::core::contract::names::vm_of_pod;
 use crate::core::fact::Fact;
 use crate::core::memory::{NamespaceLive, NamespaceRefusal, Record, Watched};
 use crate::core::outcome::{Answer, Class, Effect, Outcome};
@@ -244,6 +245,11 @@ fn create_asked(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
 
 fn delete(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
     let name = attempt.target.as_str();
+    // What the registry said of a VM while its pod was there may not be so after it: it is asked again.
+    if matches!(outcome.effect(), Effect::Happened | Effect::Gone) {
+        let vm = vm_of_pod(&seen.set.namespace, name);
+        seen.snapshots.retain(|(of, _), _| of != vm.as_str());
+    }
     match outcome.effect() {
         Effect::Happened => {
             if let Fact::Known(pods) = &mut seen.live.pods

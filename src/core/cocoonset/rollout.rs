@@ -8,7 +8,7 @@ use super::observed::Observed;
 use super::rebuild;
 use super::rolling;
 use super::seat::{self, Seat};
-use crate::core::action::{Change, MetaPatch, Want};
+use crate::core::action::{Attempt, Change, MetaPatch, Want};
 use crate::core::decide::Gate;
 use crate::core::decision::Finding;
 use crate::core::pod::drift::{FieldDrift, adopt, must_recreate, patch_in_place};
@@ -25,9 +25,12 @@ rules! {
     ADOPT = "rollout/adopt";
     /// Say that a patched value only counts from the next boot on.  (R20)
     TAKES_EFFECT_LATER = "rollout/takes-effect-later";
-    /// Ask whether the new pod would be admitted before the old one is deleted. Without it a refused spec costs a running
-    /// VM, and so does a quota in which the old pod's share leaves no room for the new one.  (R20)
+    /// Ask whether the new pod would be admitted before the old one is deleted, and the registry whether a snapshot would
+    /// keep it from being created. Without it a refused spec costs a running VM, and so does a registry that is away, or a
+    /// quota in which the old pod's share leaves no room for the new one.  (D-55, R20)
     ASK_ADMISSION = "rollout/ask-admission";
+    /// Replace nothing where a snapshot waits that this version does not restore: no successor would be created.  (D-81, R20)
+    SNAPSHOT_FOUND = "rollout/snapshot-found";
     /// Delete a pod whose difference no patch can mend; it is created anew as wanted.  (CS-X1, CS-A8, CS-B3, R20)
     RECREATE = "rollout/recreate";
     /// Wait for the last replaced pod to be Ready before the next is replaced: one at a time, and none after one that
@@ -93,17 +96,34 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
     if let Some(told) = rolling::tell_first(seen, &because) {
         return told.into();
     }
-    if !seen.live.admitted.contains(&seat.pod) {
-        // A delete that may not be sent yet needs no answer of admission.
-        let first = match answers::gate(seen, &Want::Change(delete)) {
-            Gate::Held(held) => Finding { because: format!("{} ({because})", held.because).into(), ..*held },
-            Gate::Open => Finding::of(&ASK_ADMISSION, because).change(seat::create(seen, seat, wanted, true)),
-        };
-        return first.into();
+    let is_admitted = seen.live.admitted.contains(&seat.pod);
+    // A delete that may not be sent yet needs no answer of registry and admission.
+    if !is_admitted && let Gate::Held(held) = answers::gate(seen, &Want::Change(delete.clone())) {
+        return Finding { because: format!("{} ({because})", held.because).into(), ..*held }.into();
+    }
+    let ask = Finding::of(&ASK_ADMISSION, because.clone());
+    let create = Want::Change(seat::create(seen, seat, wanted, true));
+    // What is refused by one is not asked of the other again and again.
+    let is_refused = !is_admitted && is_answered(seen, &create);
+    if let Some(mut held) = seat::successor_held(seen, seat, ask.clone(), &SNAPSHOT_FOUND).filter(|_| !is_refused) {
+        let is_news = |want: &Want| matches!(want, Want::Ask(_)) && !is_answered(seen, want);
+        // Both are asked in one plan, of which no patch of this pod is part.
+        if !is_admitted && !seen.memory.found.contains_key(&seat.vm) && held.wants.iter().all(is_news) {
+            held.wants.push(create);
+        }
+        return held.into();
+    }
+    if !is_admitted {
+        return Finding { wants: vec![create], ..ask }.into();
     }
     let message = format!("{because}; the pod is replaced");
     let recreate = Finding::of(&RECREATE, because).change(delete).announce(false, "Recreating", message).about(pod);
     Costed::from(recreate).fresh(seen, seat)
+}
+
+/// Whether it came to something else than what was wanted, and that is not over.
+fn is_answered(seen: &Observed, want: &Want) -> bool {
+    Attempt::of(want).is_some_and(|attempt| seen.memory.record(&attempt).is_some())
 }
 
 /// Says that a replacement has to wait for its turn.

@@ -258,17 +258,10 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
         Step::Foreign(owner, deleting, left) => foreign_pod(pod, owner, deleting, left),
         Step::ForeignUnlooked => Finding::of(&LOOK_AT_FOREIGN, format!("another owner had pod {pod}"))
             .ask(Question::ReadLive(Live::Pod(pod.clone()))),
-        // A create that may not be sent yet needs no answer of the registry.
-        Step::SnapshotUnknown => match answers::gate(seen, &Want::Change(create(seen, seat, wanted, false))) {
-            Gate::Held(held) => Finding { because: format!("{} ({pod} is missing)", held.because).into(), ..*held },
-            Gate::Open => Finding::of(&ASK_SNAPSHOT, format!("{pod} is missing, and a snapshot may wait for it"))
-                .ask(Question::ProbeSnapshot { vm: vm.clone(), tag: keys::TAG_HIBERNATE.to_owned() }),
-        },
+        Step::SnapshotUnknown => snapshot_unknown(seen, seat, wanted),
         Step::SnapshotFound => {
-            let message = format!("snapshot {vm}:hibernate exists, and this version does not restore it");
-            Finding::of(&SNAPSHOT_FOUND, message.clone())
-                .trouble("SnapshotFound", format!("{message}; pod {pod} is not created"))
-                .wait(format!("snapshot {vm}:hibernate to be gone"), Some(FOUND_AGAIN))
+            let found = snapshot_found(seat, &SNAPSHOT_FOUND, "created");
+            found.wait(format!("snapshot {vm}:hibernate to be gone"), Some(FOUND_AGAIN))
         }
         Step::TooEarly(left) => {
             let finding = Finding::of(&AWAIT_BUDGET, format!("{pod} disappeared lately"));
@@ -289,6 +282,58 @@ pub fn fill(seen: &Observed, seat: &Seat, step: Step<'_>, wanted: &PodTemplate, 
         Step::Vacant => return vacant(seen, seat, wanted, rule),
     };
     finding.into()
+}
+
+/// What keeps the successor of a pod that is there from being created: a snapshot, or that nobody can say whether there is
+/// one. `ask` is who wants to know, `found` the rule that holds it.
+pub fn successor_held(seen: &Observed, seat: &Seat, ask: Finding, found: &Rule) -> Option<Finding> {
+    let vm = &seat.vm;
+    match Step::snapshot(seen, seat) {
+        Step::SnapshotFound => {
+            let found = snapshot_found(seat, found, "replaced");
+            Some(found.wait(format!("snapshot {vm}:hibernate to be gone"), Some(FOUND_AGAIN)))
+        }
+        Step::SnapshotUnknown => {
+            let known = seen.memory.found.contains_key(vm).then(|| snapshot_found(seat, found, "replaced"));
+            Some(asking(seen, vm, known, ask))
+        }
+        Step::Vacant
+        | Step::Leaving(_)
+        | Step::Unnameable(_)
+        | Step::Yields(_)
+        | Step::Vanished
+        | Step::NodeLost(_)
+        | Step::Foreign(..)
+        | Step::ForeignUnlooked
+        | Step::NodeUnasked(_)
+        | Step::TooEarly(_)
+        | Step::Exhausted(_) => None,
+    }
+}
+
+fn snapshot_found(Seat { pod, vm, .. }: &Seat, rule: &Rule, done: &str) -> Finding {
+    let message = format!("snapshot {vm}:hibernate exists, and this version does not restore it");
+    Finding::of(rule, message.clone()).trouble("SnapshotFound", format!("{message}; pod {pod} is not {done}"))
+}
+
+/// The question; while it may not be asked again, what was found.
+fn asking(seen: &Observed, vm: &str, found: Option<Finding>, ask: Finding) -> Finding {
+    let question = Question::ProbeSnapshot { vm: vm.to_owned(), tag: keys::TAG_HIBERNATE.to_owned() };
+    let is_open = answers::gate(seen, &Want::Ask(question.clone())) == Gate::Open;
+    found.filter(|_| !is_open).unwrap_or(ask).ask(question)
+}
+
+/// Asks. What was found stays told until the registry says that it is gone: no other answer says so (D-51, D-55).
+fn snapshot_unknown(seen: &Observed, seat: &Seat, wanted: &PodTemplate) -> Finding {
+    let Seat { pod, vm, .. } = seat;
+    let found = seen.memory.found.contains_key(vm).then(|| snapshot_found(seat, &SNAPSHOT_FOUND, "created"));
+    // A create that may not be sent yet needs no answer of the registry.
+    if let Gate::Held(held) = answers::gate(seen, &Want::Change(create(seen, seat, wanted, false))) {
+        let because = format!("{} ({pod} is missing)", held.because).into();
+        let trouble = held.trouble.clone().or(found.and_then(|found| found.trouble));
+        return Finding { because, trouble, ..*held };
+    }
+    asking(seen, vm, found, Finding::of(&ASK_SNAPSHOT, format!("{pod} is missing, and a snapshot may wait for it")))
 }
 
 fn node_lost(seen: &Observed, pod: &str, node: &str) -> Finding {

@@ -35,6 +35,9 @@ const PACE_OF_WRITES: Duration = Duration::from_secs(1);
 /// Between two writes that differ in words of others alone.
 const PACE_OF_QUOTES: Duration = Duration::from_secs(60);
 
+/// Reason of Degraded while a VM may run on a node that is lost.
+const NODE_LOST_REASON: &str = "NodeLost";
+
 /// The write that is due, if one is.
 pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) -> Option<Finding> {
     let wanted = match report {
@@ -93,12 +96,11 @@ fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
     keep_lost_toolboxes(seen, &mut status.toolboxes);
     let degraded = degraded(seen, troubles);
     let told = condition::find(&status.conditions, "Degraded").is_some_and(Condition::is_true);
-    if let Some(resumed) = resumed(seen) {
-        status.conditions = condition::merge(&status.conditions, vec![resumed], &stamp(seen));
-    }
+    let resumed = resumed(seen);
     // That nothing is wrong at this generation either is not worth a write.
-    if told || degraded.is_true() || leaving::outlives_us(seen) {
-        let mut ours = vec![degraded];
+    let is_due = told || degraded.is_true() || leaving::outlives_us(seen);
+    if is_due || resumed.is_some() {
+        let mut ours: Vec<Condition> = resumed.into_iter().chain(is_due.then_some(degraded)).collect();
         if seen.set.deleting.is_some() {
             status.observed_generation = seen.set.generation;
             leaving::follow(seen, &mut status);
@@ -131,8 +133,8 @@ fn resumed(seen: &Observed) -> Option<Condition> {
 fn terminating(generation: i64) -> [Condition; 2] {
     let message = "the set is being deleted";
     [
-        Condition::new("Ready", false, "Terminating", message, generation),
-        Condition::new("Progressing", true, "Terminating", message, generation),
+        Condition::new("Ready", false, leaving::REASON, message, generation),
+        Condition::new("Progressing", true, leaving::REASON, message, generation),
     ]
 }
 
@@ -250,13 +252,24 @@ fn suspended(phase: &SetPhase, generation: i64) -> Condition {
 
 /// Every other condition is a reason of Degraded; the message lists all (decision R10).
 fn degraded(seen: &Observed, troubles: &[Trouble]) -> Condition {
-    let Some(first) = troubles.iter().find(|trouble| trouble.error).or_else(|| troubles.first()) else {
+    let mut ranked: Vec<&Trouble> = troubles.iter().collect();
+    ranked.sort_by_key(|trouble| rank(trouble));
+    let Some(first) = ranked.first() else {
         return Condition::new("Degraded", false, "AsWanted", "", seen.set.generation);
     };
-    let lines: Vec<String> =
-        troubles.iter().map(|trouble| format!("{}: {}", trouble.reason, trouble.message)).collect();
+    let lines: Vec<String> = ranked.iter().map(|trouble| format!("{}: {}", trouble.reason, trouble.message)).collect();
     let generation = super::budget::unspent_edit(seen).unwrap_or(seen.set.generation);
     Condition::new("Degraded", true, &first.reason, lines.join("; "), generation)
+}
+
+/// What needs a person stands first, then a VM that may run where nobody can ask: a person alone can end that wait too, and
+/// the reason of the condition is what the event tells (D-51, R10).
+fn rank(trouble: &Trouble) -> u8 {
+    match (trouble.error, trouble.reason.as_ref()) {
+        (true, _) => 0,
+        (false, NODE_LOST_REASON) => 1,
+        (false, _) => 2,
+    }
 }
 
 /// Equal but for what an older CRD prunes or a Go client writes as null.
@@ -314,7 +327,7 @@ fn transitions<'a>(seen: &'a Observed, after: &SetStatus) -> Vec<(bool, String, 
 }
 
 fn is_going(status: &SetStatus) -> bool {
-    condition::find(&status.conditions, "Progressing").is_some_and(|told| told.reason == "Terminating")
+    condition::find(&status.conditions, "Progressing").is_some_and(|told| told.reason == leaving::REASON)
 }
 
 /// As Kubernetes writes the times of conditions: whole seconds.

@@ -25,7 +25,8 @@ rules! {
     REMEMBER = "teardown/remember";
     /// Delete the pods, each in the version looked at.  (CS-D3, D-57, R8)
     DELETE_PODS = "teardown/delete-pods";
-    /// Wait for the pods to be gone: until then the node agent may still push snapshots that would be missed.  (CS-D4)
+    /// Wait for the pods to be gone: until then the node agent may still push snapshots that would be missed. After two
+    /// minutes people are told which pods those are, and where.  (CS-D4, D-45, D-51)
     AWAIT_PODS = "teardown/await-pods";
     /// Ask the API server itself whether any pod is left, whatever its labels, before anything irreversible.  (D-56, R8)
     LOOK_FOR_PODS = "teardown/look-for-pods";
@@ -219,8 +220,9 @@ fn remember_late(seen: &Observed) -> Option<Finding> {
 fn await_pods(seen: &Observed, pods: &[&PodFacts]) -> Finding {
     let names: Vec<&str> = pods.iter().take(5).map(|pod| pod.name.as_str()).collect();
     let more = if pods.len() > 5 { format!(" and {} more", pods.len() - 5) } else { String::new() };
-    Finding::of(&AWAIT_PODS, format!("{}{more} still terminating", names.join(", ")))
-        .wait("the pods to be gone", pods.iter().find_map(|pod| seen.look_after(pod.name.as_str())))
+    let finding = Finding::of(&AWAIT_PODS, format!("{}{more} still terminating", names.join(", ")));
+    let recheck = pods.iter().find_map(|pod| seen.look_after(pod.name.as_str()));
+    leaving::patient(seen, finding, leaving::whom(seen, pods), recheck)
 }
 
 /// A finalizer that may not be removed yet needs no look at pods and tags, which would have to be repeated.
@@ -249,8 +251,9 @@ fn hidden_pods(seen: &Observed, pods: &[&LivePod]) -> Vec<Finding> {
 }
 
 fn await_hidden(seen: &Observed, left: Duration) -> Vec<Finding> {
-    let finding = Finding::of(&AWAIT_PODS, "pods that the watch does not show are still terminating")
-        .wait("the pods to be gone", Some(left));
+    let whom = "pods that the watch does not show are";
+    let finding = Finding::of(&AWAIT_PODS, format!("{whom} still terminating"));
+    let finding = leaving::patient(seen, finding, Some(whom.to_owned()), Some(left));
     remember_late(seen).into_iter().chain([finding]).collect()
 }
 
