@@ -13,6 +13,16 @@ pub(super) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8
 /// What holds a definition until nothing of its kind is left.
 pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
+/// Fills in the names that follow from others, and that nothing is converted but the version.
+fn complete(crd: &mut Value) {
+    let kind = text(crd, "/spec/names/kind").to_owned();
+    let spec = child_mut(crd, "spec");
+    spec.entry("conversion").or_insert(json!({"strategy": "None"}));
+    let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut).filter(|_| !kind.is_empty()) else { return };
+    names.entry("singular").or_insert(Value::from(kind.to_lowercase()));
+    names.entry("listKind").or_insert(Value::from(format!("{kind}List")));
+}
+
 /// Whether a condition of a definition is true.
 fn holds(crd: &Value, kind: &str) -> bool {
     let all = crd.pointer("/status/conditions").and_then(Value::as_array);
@@ -79,6 +89,7 @@ fn all_of<'a>(names: &'a Value, field: &str) -> Vec<&'a str> {
 impl Store {
     /// Gives a definition the status that the real server's controllers reach within a second.
     pub(super) fn establish(&self, crd: &mut Value) {
+        complete(crd);
         let (accepted, refused) = self.names_of(crd);
         let old = crd.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
         let known = |kind: &str| old.iter().find(|condition| text(condition, "/type") == kind);

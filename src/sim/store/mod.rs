@@ -9,6 +9,8 @@ mod cel_check;
 mod controllers;
 mod crd;
 mod crd_errors;
+mod crd_names;
+mod crd_shape;
 mod create;
 mod delete;
 mod event_rules;
