@@ -1,11 +1,14 @@
 //! Recordings of `run --record`: read line by line, told, and decided again.
 
+use super::nearest::nearest;
 use super::{Failure, Report, UNMET, note};
+use crate::core::action::ActionKind;
 use crate::core::contract::keys::{HIBERNATION_KIND, SET_KIND};
 use crate::core::control::mirror::Held;
 use crate::core::control::wake::Key;
 use crate::core::recording::{Line, Replayed, Shelf, VERSION, replay};
 use crate::shell::recorder;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -120,6 +123,13 @@ fn parse(text: &[u8]) -> Result<Line, String> {
     let line: Line = serde_json::from_slice(text).map_err(misfit)?;
     if ![SET_KIND, HIBERNATION_KIND].contains(&line.kind.as_str()) {
         return Err(format!("kind {:?} is none of this operator's ({SET_KIND}, {HIBERNATION_KIND})", line.kind));
+    }
+    let actions = line.turns.iter().flat_map(|turn| &turn.actions);
+    let words = actions.map(|action| action.get("action").and_then(Value::as_str).unwrap_or_default());
+    if let Some(word) = words.into_iter().find(|word| ActionKind::parse(word).is_none()) {
+        let near = nearest(word, ActionKind::ALL.iter().map(|kind| kind.name()));
+        let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        return Err(format!("action {word:?} is none of this operator's{hint}"));
     }
     Ok(line)
 }

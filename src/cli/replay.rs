@@ -6,6 +6,7 @@ use crate::core::control::wake::Key;
 use crate::scenario::from_recording;
 use crate::scenario::replay::{self, recorded as recorded_transcript};
 use crate::scenario::schema::schema_text;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Unchanged lines shown around a difference.
@@ -38,8 +39,11 @@ pub struct Args {
     /// Print a scenario in which happens what was recorded of one object
     #[arg(long, conflicts_with = "check")]
     pub as_scenario: bool,
+    /// Which life of an object that was deleted and made again the scenario is about
+    #[arg(long, requires = "as_scenario")]
+    pub uid: Option<String>,
     /// Print the JSON schema of scenario files
-    #[arg(long, conflicts_with_all = ["files", "more", "check", "as_scenario", "object"])]
+    #[arg(long, conflicts_with_all = ["files", "more", "check", "as_scenario", "object", "uid"])]
     pub schema: bool,
 }
 
@@ -136,17 +140,27 @@ fn play(args: &Args, file: &str, text: Option<&str>, report: &mut Report) -> Res
 
 /// `--as-scenario`.
 fn scenario(args: &Args, object: Option<Key>) -> Result<Report, Failure> {
-    let mut passes = Vec::new();
+    let (mut passes, mut others) = (Vec::new(), BTreeSet::new());
     for file in args.files.iter().chain(&args.more) {
         let Source::Recording(text) = source(file)? else {
             return Err(Failure::Usage(format!("{file}: is no recording; expected one with --as-scenario")));
         };
         recorded::each_of(file, text.as_deref(), &mut |pass| {
             if object.as_ref().is_none_or(|only| *only == pass.key()) {
-                passes.push((pass.line, pass.held));
+                match &args.uid {
+                    Some(uid) if *uid != pass.line.uid => drop(others.insert(pass.line.uid)),
+                    _ => passes.push((pass.line, pass.held)),
+                }
             }
             Ok(())
         })?;
+    }
+    if let (Some(uid), true, false) = (&args.uid, passes.is_empty(), others.is_empty()) {
+        let others: Vec<&str> = others.iter().take(5).map(String::as_str).collect();
+        return Err(Failure::Usage(format!(
+            "--uid {uid}: no pass of it is recorded; expected one of {}",
+            others.join(", ")
+        )));
     }
     let written = from_recording::scenario(&passes).map_err(Failure::Usage)?;
     written.notes.iter().for_each(|note| super::note(note));

@@ -9,6 +9,7 @@ use crate::shell::registry::Registry;
 use crate::shell::registry::credentials::Keyring;
 use crate::shell::{Exit, Shell, Stopper, debug, logs, shutdown};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -75,7 +76,7 @@ async fn operate(options: &RunOptions) -> Result<Exit, StartupError> {
     if let Some(address) = settings.debug.as_ref().filter(|address| !debug::is_local(address)) {
         warn!(%address, "/debug is served beyond this machine, to whoever asks");
     }
-    let registry = Registry::http(base, clock.clone())?.with_keyring(keyring);
+    let registry = Registry::http(base, clock.clone())?.with_keyring(keyring).with_causes();
     if let Some(proxy) = registry.proxy() {
         info!(proxy, "the registry is asked through a proxy");
     }
@@ -101,7 +102,7 @@ pub(super) async fn config(named: Option<&str>) -> Result<kube::Config, StartupE
         let refuse =
             |why: kube::config::KubeconfigError| StartupError::Kubeconfig { path: paths.to_owned(), why: misfit(&why) };
         let mut merged = Kubeconfig::default();
-        for path in std::env::split_paths(paths) {
+        for path in files_of(paths) {
             merged = merged.merge(Kubeconfig::read_from(path).map_err(refuse)?).map_err(refuse)?;
         }
         let proxies = proxies_of(&merged);
@@ -133,6 +134,13 @@ fn directly(mut config: kube::Config, named: &[http::Uri]) -> Result<kube::Confi
         return Err(StartupError::Environment { what: "the client of the API server", why });
     }
     Ok(config)
+}
+
+/// The files of a list, without those that are not there, as kubectl passes them over; all where none is.
+fn files_of(paths: &str) -> Vec<PathBuf> {
+    let named: Vec<PathBuf> = std::env::split_paths(paths).filter(|path| !path.as_os_str().is_empty()).collect();
+    let there: Vec<PathBuf> = named.iter().filter(|path| path.exists()).cloned().collect();
+    if there.is_empty() { named } else { there }
 }
 
 /// What is wrong with a kubeconfig, in words of whoever wrote it.

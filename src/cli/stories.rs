@@ -36,9 +36,6 @@ fn transcripts(root: &Path) -> std::io::Result<BTreeSet<std::path::PathBuf>> {
     let mut found = BTreeSet::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        if !folder.is_dir() {
-            continue;
-        }
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
             if path.is_dir() {

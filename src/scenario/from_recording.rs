@@ -41,8 +41,19 @@ pub fn scenario(passes: &[Passed]) -> Result<Written, String> {
             few.join(", ")
         ));
     }
-    if passes.iter().any(|(line, _)| line.uid != first.uid) {
-        return Err(format!("{} is recorded under more than one uid; expected one life of it", first.object()));
+    let mut lives: Vec<&str> = Vec::new();
+    for (line, _) in passes {
+        if !lives.contains(&line.uid.as_str()) {
+            lives.push(&line.uid);
+        }
+    }
+    if lives.len() > 1 {
+        return Err(format!(
+            "{} was made anew while it was recorded, so that it has {} uids; expected --uid to name one (in their order: {})",
+            first.object(),
+            lives.len(),
+            lives.join(", ")
+        ));
     }
     let story = format!("What was recorded of {} from {} to {}.", first.object(), first.now, last.now);
     let script = json!({

@@ -53,6 +53,16 @@ pub async fn listen(address: &Address) -> Result<TcpListener, StartupError> {
     }
 }
 
+/// The same for this flag, which is named where the port cannot be had.
+pub async fn listen_as(flag: &str, address: &Address) -> Result<TcpListener, StartupError> {
+    listen(address).await.map_err(|error| match error {
+        StartupError::Listen { address, why } => {
+            StartupError::Listen { address, why: format!("{why}; choose another with {flag}, port 0 takes a free one") }
+        }
+        other => other,
+    })
+}
+
 /// Serves until dropped.
 pub async fn serve(shell: Arc<Shell>, listener: TcpListener, serves: Serves) {
     let mut connections = JoinSet::new();

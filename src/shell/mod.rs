@@ -268,13 +268,16 @@ impl Ports {
     /// Takes those that the settings name.
     pub async fn take(settings: &Settings) -> Result<Self, StartupError> {
         let mut ports = Self::default();
-        for (address, serves) in [(&settings.metrics, Serves::Metrics), (&settings.probes, Serves::Probes)] {
+        for (flag, address, serves) in [
+            ("--metrics-bind-address", &settings.metrics, Serves::Metrics),
+            ("--health-probe-bind-address", &settings.probes, Serves::Probes),
+        ] {
             if let Some(address) = address {
-                ports.add(http::listen(address).await?, serves);
+                ports.add(http::listen_as(flag, address).await?, serves);
             }
         }
         if let Some(address) = &settings.debug {
-            match http::listen(address).await {
+            match http::listen_as("--debug-bind-address", address).await {
                 Ok(listener) => ports.add(listener, Serves::Debug),
                 // A port that nobody asked for keeps no operator from its work.
                 Err(error) if (address.host.as_str(), address.port) == debug::DEFAULT => {

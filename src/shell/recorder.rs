@@ -143,6 +143,7 @@ impl Files {
     /// Begins a new file, and lets the oldest go.
     fn next(&mut self) -> io::Result<()> {
         self.file = None;
+        fs::create_dir_all(&self.to.dir)?;
         self.number = self.number.saturating_add(1);
         self.path = self.to.dir.join(format!("{}{:06}{}", NAME.0, self.number, NAME.1));
         let mut options = OpenOptions::new();
@@ -181,6 +182,11 @@ impl Files {
     }
 
     fn line(&mut self, taken: Taken) -> io::Result<()> {
+        // What is written into a file without a name is lost, and nothing fails.
+        if self.file.is_some() && !self.path.exists() {
+            warn!(file = %self.path.display(), "the file of the recording is gone with what it held; another is begun");
+            self.file = None;
+        }
         if self.file.is_none() || self.bytes >= self.to.file_bytes {
             self.next()?;
         }

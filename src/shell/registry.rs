@@ -89,6 +89,15 @@ impl Registry {
         self
     }
 
+    /// The same; outcomes say who did not answer, and why.
+    #[must_use]
+    pub fn with_causes(mut self) -> Self {
+        if let Backend::Http(remote) = &mut self.backend {
+            remote.tell_causes();
+        }
+        self
+    }
+
     /// Carries out one call of the core and understands the answer.
     ///
     /// A delete is sent only right after a HEAD that showed the tag, and the digest that it expects if it expects one:

@@ -19,6 +19,17 @@ pub fn lost(error: &(dyn Error + 'static)) -> Reply {
     Reply::Reset { sent: true }
 }
 
+/// What is at the bottom of a transport's error, in words.
+pub fn cause(error: &(dyn Error + 'static)) -> String {
+    let (mut words, mut next) = (String::new(), Some(error));
+    while let Some(error) = next {
+        words = error.to_string();
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        next = wrapped.map_or_else(|| error.source(), |inner| Some(inner));
+    }
+    words
+}
+
 fn known(error: &(dyn Error + 'static)) -> Option<Reply> {
     if error.is::<tower::timeout::error::Elapsed>() || error.is::<tokio::time::error::Elapsed>() {
         return Some(Reply::TimedOut);

@@ -1,6 +1,6 @@
 //! Between HTTP and the world: requests read, answers written, and the registry's own face.
 
-use super::face::{self, Page, Shape, Shaper, protobuf};
+use super::face::{self, Page, Shape, Shaper, protobuf, yaml};
 use super::server::Cluster;
 use super::store::{ReplyBody, StoreReply};
 use super::world::{Opened, World};
@@ -48,14 +48,20 @@ where
     let header = |name| parts.headers.get(name).and_then(|value: &::http::HeaderValue| value.to_str().ok());
     let accept = header(ACCEPT).unwrap_or("");
     if let Some(page) = cluster.with(|world| face::own(world, user, &request, accept)) {
-        return Ok(send(page.unless_known(header(IF_NONE_MATCH))));
+        let page = page.unless_known(header(IF_NONE_MATCH));
+        return Ok(send(if yaml::is_wanted(accept) { yaml::page(page) } else { page }));
     }
     let shape =
         Shape::of(accept, request.query.iter().find(|(key, _)| key == "includeObject").map(|(_, of)| of.as_str()));
-    if !Shape::is_to_be_had(accept) {
+    let whole_of_custom = || shape == Shape::Whole && cluster.with(|world| is_custom(world, &request));
+    if !Shape::is_to_be_had(accept) || (Shape::is_protobuf_alone(accept) && whole_of_custom()) {
         return Ok(answer(&cluster.with(|world| not_acceptable(world, &request))));
     }
     if cluster.with(|world| world.store.is_watch(&request)) {
+        // Frames are JSON only.
+        if accept.split(',').all(|form| form.trim().starts_with(yaml::CONTENT_TYPE)) {
+            return Ok(answer(&cluster.with(|world| not_acceptable(world, &request))));
+        }
         return match cluster.with(|world| world.open_watch(user, &request)) {
             Opened::Watch(watch) => Ok(respond(200, "application/json", cluster.stream(*watch, shape))),
             Opened::Refused(reply) => refuse_watch(reply).await,
@@ -79,6 +85,7 @@ where
         Ok(reply)
     });
     match reply {
+        Ok(reply) if yaml::is_wanted(accept) => Ok(in_yaml(&reply)),
         Ok(reply) => Ok(answer(&reply)),
         Err(reply) => give(reply).await,
     }
@@ -130,6 +137,10 @@ pub(crate) fn read(parts: &::http::request::Parts, bytes: &Bytes) -> Result<Opti
         };
         request.body = protobuf::object(bytes).ok_or_else(refusal)?;
         request.content_type = Some(wire::JSON.to_owned());
+    } else if request.content_type.as_deref() == Some(yaml::CONTENT_TYPE) && method != Method::Patch {
+        let refusal = |why: String| Box::new(StoreReply::json(400, failure(400, "BadRequest", &why)));
+        request.body = yaml::read(bytes).map_err(refusal)?;
+        request.content_type = Some(wire::JSON.to_owned());
     } else if !bytes.is_empty() {
         // What is no JSON is handed on as it is: the store knows the server's words for it.
         let raw = |_| Value::String(String::from_utf8_lossy(bytes).into_owned());
@@ -145,11 +156,14 @@ fn failure(code: u16, reason: &str, message: &str) -> Value {
     })
 }
 
+fn is_custom(world: &World, request: &wire::Request) -> bool {
+    world.store.resource_at(&request.path).is_some_and(|resource| resource.is_custom())
+}
+
 /// 406, in other words for kinds of our own.
 fn not_acceptable(world: &World, request: &wire::Request) -> StoreReply {
     const FORMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-    let custom = world.store.resource_at(&request.path).is_some_and(|resource| resource.is_custom());
-    if custom {
+    if is_custom(world, request) {
         let why = format!("only the following media types are accepted: {FORMS}");
         return StoreReply::json(406, failure(406, "NotAcceptable", &why));
     }
@@ -175,6 +189,13 @@ fn whole(bytes: Vec<u8>) -> Body {
 /// The store's answer over HTTP.
 pub(crate) fn answer(reply: &StoreReply) -> Response<Body> {
     let mut response = send(reply.clone().into());
+    wait_header(&mut response, reply.retry_after);
+    response
+}
+
+/// The same in YAML.
+fn in_yaml(reply: &StoreReply) -> Response<Body> {
+    let mut response = send(yaml::page(reply.clone().into()));
     wait_header(&mut response, reply.retry_after);
     response
 }

@@ -234,7 +234,9 @@ impl Cluster {
 
     fn shaper(&self, watch: &Watch, shape: Shape) -> Option<Shaper> {
         let world = lock(&self.inner.world);
-        let resource = world.store.resources().find(|kind| kind.qualified() == watch.query.resource)?;
+        let mut kinds = world.store.resources();
+        let resource =
+            kinds.find(|kind| kind.qualified() == watch.query.resource && kind.api_version() == watch.api_version)?;
         (shape != Shape::Whole).then(|| Shaper::new(shape, resource))
     }
 

@@ -84,6 +84,28 @@ fn a_kubeconfig_that_does_not_read_is_told_in_one_line() {
     assert!(ran.err.starts_with("kubeconfig no-such-file: cannot be read ("), "{}", ran.err);
 }
 
+/// Of several files those that are not there are passed over, as kubectl does.
+#[cfg(feature = "shell")]
+#[test]
+fn a_kubeconfig_of_several_files_may_lack_some() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kubeconfig-of-two");
+    let text = "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\n\
+                contexts: [{name: c, context: {cluster: c}}]\n";
+    std::fs::write(&path, text).expect("written");
+    let two = format!("{}:no-such-file", path.display());
+    let ran = run(&["dump", "--kubeconfig", &two, "cocoonset/x"], b"");
+    assert_eq!(ran.code, 3, "it is read, and nobody answers there: {}", ran.err);
+    let ran = run(&["dump", "--kubeconfig", "no-such-file:nor-this", "cocoonset/x"], b"");
+    assert!(ran.code == 2 && ran.err.contains("cannot be read ("), "{}", ran.err);
+}
+
+#[test]
+fn a_directory_that_is_none_is_no_index() {
+    let ran = run(&["rules", "--index", "no-such-directory"], b"");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+    assert!(ran.err.contains("--index no-such-directory: ") && ran.err.contains("expected a directory"), "{}", ran.err);
+}
+
 #[test]
 fn help_and_version_are_results() {
     let help = run(&["--help"], b"");

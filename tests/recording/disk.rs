@@ -67,12 +67,31 @@ async fn a_disk_that_fails_harms_nobody() {
     let to = RecordTo { file_bytes: 1, ..RecordTo::dir(dir.path()) };
     let operator = operator(&cluster, to);
     std::fs::remove_dir_all(dir.path()).expect("removed");
+    std::fs::write(dir.path(), "in its place").expect("written");
     come_up(&cluster, &["a"]).await;
     let metrics = operator.shell.metrics.clone();
     operator.stop().await;
     let text = metrics.text();
     assert!(text.contains("cocoon_operator_recorded_passes_total{result=\"lost\"}"), "{text}");
     assert_eq!(metrics.errors(), 0);
+    std::fs::remove_file(dir.path()).expect("removed");
+}
+
+/// Somebody takes the directory away, and nothing that is written fails: it is made again.
+#[tokio::test(start_paused = true)]
+async fn a_directory_that_is_taken_away_is_made_again() {
+    let dir = Dir::new("taken-away");
+    let cluster = cluster(&["ns"], &["node-a"]);
+    let operator = operator(&cluster, RecordTo::dir(dir.path()));
+    come_up(&cluster, &["a"]).await;
+    std::fs::remove_dir_all(dir.path()).expect("removed");
+    come_up(&cluster, &["b"]).await;
+    operator.stop().await;
+    let files = recorder::files(dir.path()).expect("readable");
+    assert_eq!(files.len(), 1, "{files:?}");
+    let all = passes(files[0].1.to_str().expect("UTF-8"));
+    assert!(all.iter().any(|pass| pass.line.name == "b"), "it reads by itself");
+    assert!(all.iter().all(|pass| pass.replay().expect("reads").difference.is_none()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,6 +117,11 @@ async fn a_line_that_breaks_off_ends_the_recording_and_one_that_does_not_read_is
     let garbled = text.replacen("{\"version\":1", "{\"version\":\"one\"", 1);
     let fault = read(&garbled).expect_err("does not read");
     assert!(fault.to_string().starts_with("it:1: "), "{fault}");
+    let strange = text.replacen("\"action\":\"AddFinalizer\"", "\"action\":\"AddFinaliser\"", 1);
+    assert_ne!(strange, text);
+    let fault = read(&strange).expect_err("an action that there is none of");
+    assert!(fault.to_string().contains("action \"AddFinaliser\" is none") && fault.code() == 2, "{fault}");
+    assert!(fault.to_string().contains("did you mean AddFinalizer?"), "{fault}");
     let later = text.replacen("{\"version\":1", "{\"version\":99", 1);
     assert!(read(&later).expect_err("of a later version").to_string().contains("version 99"));
     let headless: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();

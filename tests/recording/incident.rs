@@ -136,3 +136,31 @@ fn the_incident_of_one_set_becomes_a_scenario_in_which_the_same_is_done() {
     assert_eq!(fault.code(), 2);
     assert!(fault.to_string().contains("--object"), "{fault}");
 }
+
+/// An object that was deleted and made again: the passes of one of its lives are picked by its uid.
+#[test]
+fn one_of_several_lives_is_picked() {
+    let all = passes(RECORDING);
+    let object = all[0].line.object();
+    let first = all[0].line.uid.clone();
+    let dir = Dir::new("lives");
+    let file = dir.path().join("passes-000001.jsonl");
+    let text = std::fs::read_to_string(RECORDING).expect("text");
+    let later = text.replace(&first, "another-life");
+    std::fs::write(&file, format!("{text}{later}")).expect("written");
+    let args = |uid: Option<&str>| replay::Args {
+        as_scenario: true,
+        object: Some(object.clone()),
+        uid: uid.map(str::to_owned),
+        ..replay::Args::of(&[file.to_str().expect("UTF-8")])
+    };
+    let fault = replay::run(&args(None)).expect_err("two lives");
+    assert!(
+        fault.to_string().contains(&format!("--uid to name one (in their order: {first}, another-life)")),
+        "{fault}"
+    );
+    replay::run(&args(Some(&first))).expect("a scenario");
+    replay::run(&args(Some("another-life"))).expect("a scenario");
+    let fault = replay::run(&args(Some("nobody's"))).expect_err("no such life");
+    assert!(fault.code() == 2 && fault.to_string().contains(&first), "{fault}");
+}

@@ -79,6 +79,17 @@ fn a_file_may_vouch_for_a_registry() {
     assert!(said.contains("class=Present"), "{said}");
 }
 
+#[tokio::test]
+async fn who_does_not_answer_is_said_where_it_is_wanted() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let base = || Base::parse(&format!("{silent}/p"), None).expect("a base");
+    let plain = head(&Registry::http(base(), Clock::real()).expect("certificates")).await;
+    assert_eq!(plain.message, "no connection could be made, nothing was sent");
+    let told = head(&Registry::http(base(), Clock::real()).expect("certificates").with_causes()).await;
+    assert!(told.message.starts_with(&format!("{} (http://{silent}: ", plain.message)), "{}", told.message);
+    assert!(told.message.contains("refused"), "{}", told.message);
+}
+
 #[test]
 fn a_registry_that_nobody_vouches_for_is_not_asked() {
     // A certificate that vouches for something else.

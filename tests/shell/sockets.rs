@@ -138,7 +138,9 @@ async fn the_operator_works_over_ports_and_says_how_it_is() {
         "{text}"
     );
     let taken = run(Arc::new(Shell::new(client(api), registry(&cluster).await, settings, Clock::real())), shutdown().1);
-    assert_eq!(taken.await.expect_err("the port is taken").code(), 3);
+    let taken = taken.await.expect_err("the port is taken");
+    assert_eq!(taken.code(), 3);
+    assert!(taken.to_string().contains("choose another with --metrics-bind-address"), "{taken}");
     stopper.stop();
     assert_eq!(operator.await.expect("no panic").expect("it had started"), Exit::Stopped);
     assert!(get(probes, "/healthz").await.is_none());

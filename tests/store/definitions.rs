@@ -145,6 +145,64 @@ fn a_definition_of_nothing_that_could_be_served(#[case] place: &str, #[case] val
     assert!(message.contains(told), "{message}");
 }
 
+const SCHEMA: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+
+#[rstest]
+#[case("/spec/group", json!("example"), "spec.group: Invalid value: \"example\": should be a domain with at least one dot")]
+#[case("/spec/names/kind", json!("Thing_1"), "spec.names.kind: Invalid value: \"Thing_1\": may have mixed case")]
+#[case("/spec/names/listKind", json!("Thing"), "kind and listKind may not be the same")]
+#[case("/spec/names/shortNames", json!(["T!"]), "spec.names.shortNames[0]: Invalid value: \"T!\": a DNS-1035 label must")]
+#[case("/spec/versions/0/name", json!("V1"), "spec.versions[0].name: Invalid value: \"V1\": a DNS-1035 label must")]
+#[case("/spec/preserveUnknownFields", json!(true), "spec.preserveUnknownFields: Invalid value: true: cannot set to true")]
+#[case("/spec/versions/0/subresources", json!({"scale": {}}), "subresources.scale.specReplicasPath: Required value")]
+#[case("/spec/versions/0/subresources", json!({"scale": {"specReplicasPath": ".status.a", "statusReplicasPath": ".status.a"}}), "should be a json path under .spec")]
+#[case("/spec/versions/0/additionalPrinterColumns", json!([{"name": "a", "type": "blob", "jsonPath": ".a"}]), "type: Invalid value: \"blob\": must be one of boolean,date,integer,number,string")]
+#[case("/spec/versions/0/additionalPrinterColumns", json!([{"name": "a", "type": "string", "jsonPath": "a"}]), "must be a simple json path starting with .")]
+#[case(SCHEMA, json!({"type": "array"}), "properties[spec].items: Required value: must be specified")]
+#[case(SCHEMA, json!({"type": "object", "$ref": "#/a"}), "properties[spec].$ref: Forbidden: $ref is not supported")]
+#[case(SCHEMA, json!({"type": "string", "default": 1}), "properties[spec].default: Invalid value: \"integer\"")]
+#[case(SCHEMA, json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}), "additionalProperties and properties are mutual exclusive")]
+#[case(SCHEMA, json!({"type": "object", "properties": {"a": {}}}), "properties[a].type: Required value: must not be empty for specified object fields")]
+#[case(SCHEMA, json!({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"}), "x-kubernetes-list-map-keys: Required value: must not be empty")]
+fn a_definition_of_something_odd(#[case] place: &str, #[case] value: Value, #[case] told: &str) {
+    let mut store = cluster();
+    let mut odd = definition(json!({"type": "object"}));
+    let (parent, field) = place.rsplit_once('/').expect("a place");
+    odd.pointer_mut(parent).expect("the place")[field] = value;
+    let reply = post(&mut store, DEFINITIONS, odd);
+    let (code, reason, message) = refusal(&reply);
+    assert_eq!((code, reason), (422, "Invalid"), "{message}");
+    assert!(message.contains(told), "{message}");
+    assert_eq!(get(&mut store, ONE).status, 404, "it is not stored");
+}
+
+#[rstest]
+#[case("/spec/versions/0/served", json!("yes"), "cannot unmarshal string into Go struct field CustomResourceDefinitionVersion.spec.versions.served of type bool")]
+#[case("/spec/versions/0/additionalPrinterColumns", json!([{"name": false}]), "cannot unmarshal bool into Go struct field CustomResourceColumnDefinition.spec.versions.additionalPrinterColumns.name of type string")]
+fn a_definition_that_does_not_fit_its_type(#[case] place: &str, #[case] value: Value, #[case] told: &str) {
+    let mut store = cluster();
+    let mut odd = definition(json!({"type": "object"}));
+    let (parent, field) = place.rsplit_once('/').expect("a place");
+    odd.pointer_mut(parent).expect("the place")[field] = value;
+    let reply = post(&mut store, DEFINITIONS, odd);
+    let (code, reason, message) = refusal(&reply);
+    assert_eq!((code, reason), (400, "BadRequest"), "{message}");
+    assert!(message.contains(told), "{message}");
+}
+
+#[test]
+fn fields_that_no_definition_has_are_dropped_and_said() {
+    let mut store = cluster();
+    let mut odd = definition(json!({"type": "object", "default": {}, "x-kubernetes-preserve-unknown-fields": true}));
+    odd["spec"]["foo"] = json!(1);
+    let reply = post(&mut store, DEFINITIONS, odd);
+    assert_eq!(reply.warnings, ["unknown field \"spec.foo\""]);
+    let stored = sure(&reply);
+    assert_eq!(stored["spec"]["foo"], Value::Null);
+    let schema = &stored["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    assert_eq!(schema, &json!({"type": "object", "default": {}, "x-kubernetes-preserve-unknown-fields": true}));
+}
+
 #[test]
 fn a_definition_does_not_become_wrong_later() {
     let mut store = cluster();

@@ -125,6 +125,8 @@ fn what_was_wrong_before_does_not_stop_a_finalizer() {
         .clone();
     let mode = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/agent/properties/mode/enum";
     *definition.pointer_mut(mode).expect("the enumeration") = json!(["run"]);
+    let default = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/agent/properties/mode/default";
+    *definition.pointer_mut(default).expect("the default") = json!("run");
     sure(&store.install_crd(&definition));
     sure(&merge(&mut store, &demo(), json!({"metadata": {"finalizers": ["x/y"]}})));
     let reply = merge(&mut store, &demo(), json!({"spec": {"agent": {"mode": "sideways"}}}));

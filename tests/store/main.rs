@@ -10,6 +10,7 @@ mod kinds;
 mod laws;
 mod patches;
 mod scale;
+mod versions;
 
 use cocoon_operator::core::wire::{JSON, JSON_PATCH, MERGE_PATCH, Method, Request, STRATEGIC_MERGE_PATCH};
 use cocoon_operator::sim::store::{Store, StoreReply};

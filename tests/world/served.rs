@@ -207,3 +207,43 @@ async fn on_a_port_it_answers_plain_requests() {
     }
     driver.abort();
 }
+
+#[tokio::test]
+async fn yaml_is_read_and_written() {
+    let (cluster, driver) = driven(&[]);
+    let (api, port) = port().await;
+    let served = cluster.clone();
+    let api = tokio::spawn(async move { served.serve(api, "admin").await });
+    let ask = |method: &str, path: &str, headers: &str, body: &str| {
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    let maps = "/api/v1/namespaces/ns/configmaps";
+    let body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: \"1\"\n";
+    let made = say(port, &ask("POST", maps, "Content-Type: application/yaml", body)).await;
+    assert!(made.starts_with("HTTP/1.1 201") && made.contains("content-type: application/json"), "{made}");
+    let seen = say(port, &ask("GET", &format!("{maps}/c"), "Accept: application/yaml, application/json", "")).await;
+    assert!(seen.contains("content-type: application/yaml") && seen.contains("\nkind: ConfigMap\n"), "{seen}");
+    let sets = "/apis/cocoonset.cocoonstack.io/v1/namespaces/ns/cocoonsets";
+    let body = "apiVersion: cocoonset.cocoonstack.io/v1\nkind: CocoonSet\nmetadata: {name: demo}\n\
+                spec: {agent: {image: a}}\n";
+    let made = say(port, &ask("POST", sets, "Content-Type: application/yaml", body)).await;
+    assert!(made.starts_with("HTTP/1.1 201"), "{made}");
+    let put = body.replace("name: demo", "name: other").replace("image: a", "image: a, replicas: 1");
+    assert!(say(port, &ask("POST", sets, "Content-Type: application/yaml", &put)).await.starts_with("HTTP/1.1 201"));
+    let refused = say(port, &ask("GET", &format!("{sets}/nope"), "Accept: application/yaml", "")).await;
+    assert!(refused.starts_with("HTTP/1.1 404") && refused.contains("\nkind: Status\n"), "{refused}");
+    let broken = say(port, &ask("POST", sets, "Content-Type: application/yaml", "a: [")).await;
+    assert!(broken.starts_with("HTTP/1.1 400") && broken.contains("error converting YAML to JSON"), "{broken}");
+    let groups = say(port, &ask("GET", "/apis", "Accept: application/yaml", "")).await;
+    assert!(groups.contains("content-type: application/yaml") && groups.contains("kind: APIGroupList"), "{groups}");
+    // No custom resource is written in protobuf, and no watch in YAML.
+    let protobuf = say(port, &ask("GET", sets, "Accept: application/vnd.kubernetes.protobuf", "")).await;
+    assert!(protobuf.starts_with("HTTP/1.1 406"), "{protobuf}");
+    let watch = say(port, &ask("GET", &format!("{sets}?watch=1"), "Accept: application/yaml", "")).await;
+    assert!(watch.starts_with("HTTP/1.1 406"), "{watch}");
+    api.abort();
+    driver.abort();
+}

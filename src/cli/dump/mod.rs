@@ -157,6 +157,9 @@ async fn read(cluster: &Cluster, wanted: &Wanted, registry: Option<&Registry>) -
     }
     let now = Timestamp::now();
     let keys = subjects(&view, wanted, &read)?;
+    if let Wanted::Within(namespace) = wanted {
+        nothing_within(namespace, &read).iter().for_each(|words| note(words));
+    }
     let clocks = Clocks { now, mono: Duration::ZERO, seed: 0, lease: Lease::NotNeeded };
     let observed: Vec<Observed> = keys.iter().filter_map(|key| view.observe(key, clocks)).collect();
     let held = match wanted {
@@ -189,6 +192,20 @@ async fn read(cluster: &Cluster, wanted: &Wanted, registry: Option<&Registry>) -
         observation.insert("outcomes".to_owned(), Value::Array(outcomes));
     }
     Ok(Stream { lists: lists(&view, &read, held.as_deref()), observation, keys })
+}
+
+/// What to say of a namespace that holds nothing of ours.
+fn nothing_within(namespace: &str, read: &BTreeMap<Kind, Vec<Value>>) -> Option<String> {
+    let ours = [Kind::CocoonSets, Kind::CocoonHibernations].into_iter().filter_map(|kind| read.get(&kind)).flatten();
+    if ours.map(Key::of).any(|key| key.namespace == namespace) {
+        return None;
+    }
+    // Who may not list namespaces does not know.
+    let known = read.get(&Kind::Namespaces).map(|all| all.iter().any(|one| Key::of(one).name == namespace));
+    Some(match known {
+        Some(false) => format!("-n {namespace}: there is no such namespace; nothing of it is dumped"),
+        Some(true) | None => format!("-n {namespace}: no CocoonSet and no CocoonHibernation is there"),
+    })
 }
 
 /// The sets whose surroundings are wanted.
@@ -341,4 +358,20 @@ async fn complete(
 /// What happened, with what is behind it.
 fn because(error: &dyn std::error::Error) -> String {
     told(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_that_holds_nothing_is_said() {
+        let named = |kind: &str, namespace: &str, name: &str| json!({"kind": kind, "metadata": {"namespace": namespace, "name": name}});
+        let mut read = BTreeMap::from([(Kind::CocoonSets, vec![named("CocoonSet", "ns", "demo")])]);
+        assert_eq!(nothing_within("ns", &read), None);
+        let told = |read: &BTreeMap<Kind, Vec<Value>>| nothing_within("other", read).expect("said");
+        assert!(told(&read).contains("no CocoonSet and no CocoonHibernation"));
+        read.insert(Kind::Namespaces, vec![named("Namespace", "", "ns")]);
+        assert!(told(&read).contains("there is no such namespace"));
+    }
 }

@@ -5,7 +5,7 @@ use super::apply::Applied;
 use super::until::SETS;
 use crate::shell::Ports;
 use crate::shell::debug;
-use crate::shell::http::{Serves, listen};
+use crate::shell::http::{Serves, listen_as};
 use crate::shell::options::{Address, Settings, StartupError, address};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::net::TcpListener;
@@ -53,12 +53,12 @@ impl SandboxPorts {
 
     /// Takes them all, or says which one is taken.
     pub(super) async fn take(self) -> Result<Listening, StartupError> {
-        let api = named("--listen", &self.api).await?;
+        let api = listen_as("--listen", &self.api).await?;
         let url = format!("http://{}", reached(&api)?);
         let mut lines = vec![format!("Kubernetes API  {url}")];
         let registry = match &self.registry {
             Some(address) => {
-                let listener = named("--registry-listen", address).await?;
+                let listener = listen_as("--registry-listen", address).await?;
                 lines.push(format!("Registry        http://{}", reached(&listener)?));
                 Some(listener)
             }
@@ -95,11 +95,11 @@ async fn ports_of(settings: &Settings, lines: &mut Vec<String>) -> Result<Ports,
         let by_default = wanted.host == host && wanted.port == port;
         // A sandbox is for this machine alone, unless somebody says otherwise.
         let local = Address { host: "127.0.0.1".to_owned(), port };
-        let (listener, instead) = match named(flag, if by_default { &local } else { wanted }).await {
+        let (listener, instead) = match listen_as(flag, if by_default { &local } else { wanted }).await {
             Ok(listener) => (listener, String::new()),
             Err(_) if by_default => {
                 let free = Address { host: "127.0.0.1".to_owned(), port: 0 };
-                (named(flag, &free).await?, format!("  (port {port} is taken)"))
+                (listen_as(flag, &free).await?, format!("  (port {port} is taken)"))
             }
             Err(error) => return Err(error),
         };
@@ -107,15 +107,6 @@ async fn ports_of(settings: &Settings, lines: &mut Vec<String>) -> Result<Ports,
         ports.add(listener, serves);
     }
     Ok(ports)
-}
-
-async fn named(flag: &'static str, address: &Address) -> Result<TcpListener, StartupError> {
-    listen(address).await.map_err(|error| match error {
-        StartupError::Listen { address, why } => {
-            StartupError::Listen { address, why: format!("{why}; choose another with {flag}, port 0 takes a free one") }
-        }
-        other => other,
-    })
 }
 
 /// Where a client on this machine reaches it.

@@ -33,6 +33,8 @@ pub(super) struct Wire {
     client: Client<HttpsConnector<Ways>, Empty<Bytes>>,
     /// What is not protected may be asked.
     plain: bool,
+    /// Who did not answer, and why, is said.
+    pub tells: bool,
 }
 
 /// What came back.
@@ -44,12 +46,14 @@ pub(super) struct Answered {
     pub challenge: Option<Challenge>,
     /// The answer calls itself a page for people. A HEAD has nothing else to know it by.
     pub markup: bool,
+    /// Who did not answer, and why.
+    pub cause: Option<String>,
 }
 
 impl Answered {
     /// Without an answer.
     pub fn lost(reply: Reply) -> Self {
-        Self { reply, challenge: None, markup: false }
+        Self { reply, challenge: None, markup: false, cause: None }
     }
 }
 
@@ -72,10 +76,14 @@ impl Wire {
                     .with_no_client_auth();
                 HttpsConnectorBuilder::new().with_tls_config(config)
             }
-            Err(error) => return Err(StartupError::Tls(error.to_string())),
+            Err(error) => return Err(StartupError::Tls(format!("{error}{}", unread_certificates()))),
         };
         let connector = tls.https_or_http().enable_http1().wrap_connector(Ways::new(connector, proxies));
-        Ok(Self { client: Client::builder(TokioExecutor::new()).build(connector), plain: base.is_declared_plain() })
+        Ok(Self {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            plain: base.is_declared_plain(),
+            tells: false,
+        })
     }
 
     /// Asks, and follows where it is sent, with the method kept and the ticket shown to nobody else.
@@ -95,7 +103,10 @@ impl Wire {
             let Ok(request) = request.body(Empty::new()) else { return Answered::lost(Reply::Reset { sent: false }) };
             let response = match self.client.request(request).await {
                 Ok(response) => response,
-                Err(error) => return Answered::lost(transport::lost(&error)),
+                Err(error) => {
+                    let cause = self.tells.then(|| format!("{}: {}", target::told(&at), told(&error)));
+                    return Answered { cause, ..Answered::lost(transport::lost(&error)) };
+                }
             };
             match self.next(method, &at, &response, hops) {
                 Hop::Stay => return read(method, response, at_home).await,
@@ -129,6 +140,20 @@ impl Wire {
             Some(next) => Hop::Refused(format!("a redirect to {}, which is not protected", target::told(&next))),
         }
     }
+}
+
+/// Why there was no answer, with what may be behind it.
+fn told(error: &hyper_util::client::legacy::Error) -> String {
+    let cause = transport::cause(error);
+    let more = if cause.contains("certificate") { unread_certificates() } else { String::new() };
+    format!("{cause}{more}")
+}
+
+/// What to say where the certificates that the environment names are not there.
+fn unread_certificates() -> String {
+    let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let missing = named.filter_map(|(name, path)| Some((name, std::fs::metadata(&path).err()?, path)));
+    missing.map(|(name, error, path)| format!("; {name} names {}: {error}", path.display())).collect()
 }
 
 enum Hop {
@@ -167,7 +192,7 @@ async fn read(method: &Method, response: Response<Incoming>, at_home: bool) -> A
         Some(lost) if leans_on_body => lost,
         _ => answer(method, parts.status, &parts.headers, body),
     };
-    Answered { reply, challenge, markup }
+    Answered { reply, challenge, markup, cause: None }
 }
 
 fn answer(method: &Method, status: StatusCode, headers: &HeaderMap, body: Vec<u8>) -> Reply {

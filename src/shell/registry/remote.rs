@@ -114,6 +114,11 @@ impl Remote {
         said
     }
 
+    /// From now on outcomes say who did not answer, and why.
+    pub fn tell_causes(&mut self) {
+        self.wire.tells = true;
+    }
+
     fn uri(&self, asked: &Asked<'_>) -> Option<Uri> {
         self.base.manifest(asked.vm, asked.tag)?.parse().ok()
     }
@@ -142,7 +147,10 @@ impl Remote {
     async fn in_time(&self, asked: &Asked<'_>, exchange: impl Future<Output = Answered>) -> Answered {
         let Some(left) = (asked.term)(asked.verb) else { return Answered::lost(Reply::Fenced) };
         let until = asked.until.min(Instant::now() + asked.deadline.min(left));
-        tokio::time::timeout_at(until, exchange).await.unwrap_or_else(|_| Answered::lost(Reply::TimedOut))
+        tokio::time::timeout_at(until, exchange).await.unwrap_or_else(|_| Answered {
+            cause: self.wire.tells.then(|| self.base.to_string()),
+            ..Answered::lost(Reply::TimedOut)
+        })
     }
 
     /// What the registry wants to see; none where we have it not.
@@ -210,6 +218,9 @@ impl Said {
 
 fn understood(verb: Verb, answered: Answered, ticket: Option<&HeaderValue>) -> Said {
     let mut outcome = classify(verb, &answered.reply);
+    if let Some(cause) = &answered.cause {
+        outcome.message.push_str(&format!(" ({cause})"));
+    }
     outcome.message = redacted(outcome.message, ticket);
     Said { reply: answered.reply, outcome, markup: answered.markup }
 }
@@ -226,6 +237,10 @@ fn no_token(from: &str, answered: Answered, ticket: Option<&HeaderValue>) -> Sai
     let words = match outcome.message.as_str() {
         "" => format!("no token from {from}"),
         words => format!("no token from {from}: {words}"),
+    };
+    let words = match &answered.cause {
+        Some(cause) => format!("{words} ({cause})"),
+        None => words,
     };
     outcome = Outcome { retry_after: outcome.retry_after, ..Outcome::of(class) };
     outcome.message = redacted(words, ticket);

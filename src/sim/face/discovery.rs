@@ -1,7 +1,7 @@
 //! Which groups, versions and resources there are: one by one, and aggregated as kubectl asks for it.
 
 use super::Page;
-use crate::sim::store::{Resource, StoreReply};
+use crate::sim::store::{Resource, StoreReply, by_preference};
 use crate::sim::world::World;
 use serde_json::{Value, json};
 
@@ -168,7 +168,7 @@ fn groups(entries: &[Entry], core: bool) -> Vec<String> {
 fn versions<'a>(entries: &'a [Entry], group: &str) -> Vec<&'a str> {
     let mut found: Vec<&str> =
         entries.iter().filter(|entry| entry.group == group).map(|entry| entry.version.as_str()).collect();
-    found.sort_unstable();
+    found.sort_unstable_by(|one, other| by_preference(one, other));
     found.dedup();
     found
 }

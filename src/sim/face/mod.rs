@@ -9,6 +9,7 @@ pub(super) mod protobuf;
 mod reviews;
 mod shape;
 mod table;
+pub(super) mod yaml;
 
 pub(super) use doubles::doubled;
 pub(super) use openapi::builtin_schemas;

@@ -32,7 +32,7 @@ impl Shape {
             let mut parts = form.split(';').map(str::trim);
             let kind = parts.next().unwrap_or("");
             let of = |key: &str| form.split(';').map(str::trim).find_map(|part| part.strip_prefix(key));
-            let ours = matches!(kind, "application/json" | "application/*" | "*/*");
+            let ours = matches!(kind, "application/json" | "application/yaml" | "application/*" | "*/*");
             match (ours, of("as="), of("g=")) {
                 (true, None, _) => Some(Self::Whole),
                 (true, Some("Table"), Some("meta.k8s.io")) => Some(Self::Table(match include {
@@ -55,6 +55,12 @@ impl Shape {
             ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/*", "*/*"];
         let kind = |form: &str| form.split(';').next().unwrap_or("").trim().to_owned();
         accept.is_empty() || accept.split(',').any(|form| KINDS.contains(&kind(form).as_str()))
+    }
+
+    /// Whether the `Accept` header names protobuf and nothing else, which no custom resource is written in.
+    pub fn is_protobuf_alone(accept: &str) -> bool {
+        let kind = |form: &str| form.split(';').next().unwrap_or("").trim() == super::protobuf::CONTENT_TYPE;
+        !accept.is_empty() && accept.split(',').all(kind)
     }
 
     /// Objects of the one kind that the store does not have.

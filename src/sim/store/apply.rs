@@ -22,7 +22,7 @@ impl Store {
 
     fn load_object(&mut self, object: &Value) -> Result<StoreReply, String> {
         let (version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
-        let found = self.resources.values().find(|known| known.kind == kind && known.api_version() == version);
+        let found = self.resources().find(|known| known.kind == kind && known.api_version() == version);
         let Some(resource) = found.cloned() else {
             return Err(format!("no kind {kind} in version {version} is served"));
         };

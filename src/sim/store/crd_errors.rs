@@ -6,6 +6,7 @@ use super::objects::{meta, text};
 use super::reply::quoted;
 use super::resource;
 use super::status_error::{FieldError, FieldErrorKind};
+use super::{crd_names, crd_shape};
 use regex::Regex;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -26,6 +27,7 @@ pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
         errors.push(FieldError::invalid("metadata.name", &Value::from(meta(crd, "name")), detail));
     }
     let versions = crd.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    errors.extend(crd_names::errors(crd, versions));
     errors.extend(version_errors(crd, versions));
     let schema = |version: &Value| version.pointer("/schema/openAPIV3Schema").cloned();
     // One schema of all versions is checked once, and named where older definitions had it.
@@ -34,6 +36,7 @@ pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
         let place = if same { "spec.validation".to_owned() } else { format!("spec.versions[{at}].schema") };
         if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
             errors.extend(root_error(schema, &format!("{place}.openAPIV3Schema.type")));
+            errors.extend(crd_shape::default_errors(schema, &format!("{place}.openAPIV3Schema")));
             let mut walk = Walk { shape: Vec::new(), rules: Vec::new() };
             walk.schema(schema, &format!("{place}.openAPIV3Schema"), true);
             // The compiler is not asked about a schema that is wrong itself.
@@ -71,7 +74,7 @@ fn root_error(schema: &Value, place: &str) -> Option<FieldError> {
     }
 }
 
-fn not_among(place: &str, value: &str, all: &[&str]) -> Option<FieldError> {
+pub(super) fn not_among(place: &str, value: &str, all: &[&str]) -> Option<FieldError> {
     let supported: Vec<String> = all.iter().map(|one| quoted(one)).collect();
     let message = format!("Unsupported value: {}: supported values: {}", quoted(value), supported.join(", "));
     (!value.is_empty() && !all.contains(&value)).then(|| FieldError::new(FieldErrorKind::NotSupported, place, message))
@@ -85,6 +88,7 @@ struct Walk {
 
 impl Walk {
     fn schema(&mut self, schema: &Value, place: &str, root: bool) {
+        self.shape.extend(crd_shape::errors(schema, place, root));
         for (at, rule) in schema.get(RULES).and_then(Value::as_array).into_iter().flatten().enumerate() {
             self.rule(rule, schema, &format!("{place}.{RULES}[{at}]"), root);
         }

@@ -164,6 +164,7 @@ impl Store {
             return Err(say::already_exists(&resource, &key.name, being_deleted));
         }
         check_size(&object)?;
+        self.as_stored(&resource, &mut object);
         admission::quota::charge(self, &call.target.namespace, charges);
         let stored = self.commit(&key, object);
         self.after_create(&key);
@@ -231,7 +232,7 @@ impl Store {
             prepare_namespace(object);
         } else if resource.is_crd() {
             object["status"] = Value::Null;
-            crd::establish(object, self.now);
+            self.establish(object);
         } else if resource.is_quota() {
             object["status"] = json!({});
         } else if resource.is_node() {

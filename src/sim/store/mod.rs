@@ -9,6 +9,8 @@ mod cel_check;
 mod controllers;
 mod crd;
 mod crd_errors;
+mod crd_names;
+mod crd_shape;
 mod create;
 mod delete;
 mod event_rules;
@@ -33,6 +35,7 @@ mod status_error;
 mod strategic;
 mod typed;
 mod update;
+mod versions;
 mod watch;
 
 pub use admission::rules::{Match, Refusal, Rule};
@@ -43,6 +46,7 @@ pub use reply::{ReplyBody, StoreReply};
 pub use resource::{Column, Resource};
 pub use review::{Attributes, unreadable};
 pub use selectors::Selector;
+pub use versions::by_preference;
 pub use watch::{Expired, Watch, WatchEvent, WatchKind, WatchQuery};
 
 use crate::core::wire::Request;
@@ -247,9 +251,9 @@ impl Store {
             .take_while(move |(key, _)| key.resource == resource && namespace.is_none_or(|ns| ns == key.namespace))
     }
 
-    /// The resources that are served.
+    /// The resources that are served, once for each of their versions.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.resources.values().map(Arc::as_ref)
+        self.resources.values().flat_map(|kind| kind.served_versions())
     }
 
     fn resource(&self, qualified: &str) -> Option<Arc<Resource>> {

@@ -16,6 +16,7 @@ impl Store {
         let current = self.current(call)?;
         let mut shown = current.as_ref().clone();
         events::shown(&call.resource().qualified(), &mut shown);
+        self.show_in(call.resource(), &mut shown);
         let mut proposed = patched(call, &shown)?;
         check_place(call, &proposed)?;
         if !call.resource().is_custom() {

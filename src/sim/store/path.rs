@@ -177,7 +177,7 @@ impl Store {
             _ => return None,
         };
         let qualified = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
-        let resource = self.resource(&qualified).filter(|kind| kind.version == version)?;
+        let resource = self.resource_in(&qualified, version)?;
         let scoped = resource.namespaced != namespace.is_empty();
         let over_all = resource.namespaced && namespace.is_empty() && name.is_empty();
         (scoped || over_all).then(|| Target {
@@ -224,7 +224,7 @@ impl Store {
             _ if options::check_write(&call)? => self.rehearse(&call),
             _ => self.write(&call),
         };
-        reply.map(|reply| super::events::shown_reply(call.resource(), reply))
+        reply.map(|reply| super::events::shown_reply(call.resource(), self.reply_in_version(call.resource(), reply)))
     }
 
     fn write(&mut self, call: &Call<'_>) -> Answer {

@@ -36,6 +36,12 @@ pub struct Resource {
     pub scale: Option<ScalePaths>,
     /// The version at which this resource began to be served: a watch cannot start before it.
     pub since: u64,
+    /// Whether it is served in this version. Built-in kinds are.
+    pub served: bool,
+    /// The other versions in which it is served; what is stored is stored in this one.
+    pub others: Vec<Arc<Resource>>,
+    /// Fields of a custom resource by which it may be selected, as in `spec.color`.
+    pub selectable: Vec<String>,
 }
 
 /// One of `additionalPrinterColumns`.
@@ -108,6 +114,10 @@ impl Resource {
     /// `v1`, `example.test/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+    /// The versions in which it is served.
+    pub fn served_versions(&self) -> impl Iterator<Item = &Resource> {
+        self.served.then_some(self).into_iter().chain(self.others.iter().map(Arc::as_ref))
     }
     /// True for kinds that came with a CustomResourceDefinition.
     pub fn is_custom(&self) -> bool {
@@ -195,6 +205,9 @@ pub fn builtin() -> Vec<Resource> {
             categories: categories(plural),
             columns: Vec::new(),
             scale: None,
+            served: true,
+            others: Vec::new(),
+            selectable: Vec::new(),
         })
         .collect()
 }
@@ -210,13 +223,22 @@ fn categories(plural: &str) -> Vec<String> {
     }
 }
 
-/// The resource that a CustomResourceDefinition describes: its storage version.
+/// The resource that a CustomResourceDefinition describes: its storage version, with the other versions served.
 pub fn from_crd(crd: &Value, since: u64) -> Option<Resource> {
     let spec = crd.get("spec")?;
-    let text = |pointer: &str| spec.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let versions = spec.get("versions")?.as_array()?;
-    let stored = |version: &&Value| version.get("storage").and_then(Value::as_bool) == Some(true);
-    let version = versions.iter().find(stored).or_else(|| versions.first())?;
+    let is = |version: &Value, what: &str| version.get(what).and_then(Value::as_bool) == Some(true);
+    let stored = versions.iter().find(|version| is(version, "storage")).or_else(|| versions.first())?;
+    let others = versions.iter().filter(|version| is(version, "served") && version.get("name") != stored.get("name"));
+    let others = others.filter_map(|version| in_version(spec, version, since)).map(Arc::new).collect();
+    Some(Resource { others, ..in_version(spec, stored, since)? })
+}
+
+/// One version of what a CustomResourceDefinition describes.
+fn in_version(spec: &Value, version: &Value, since: u64) -> Option<Resource> {
+    let text = |pointer: &str| spec.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let selectable = version.get("selectableFields").and_then(Value::as_array);
+    let path = |field: &Value| Some(field.get("jsonPath")?.as_str()?.trim_start_matches('.').to_owned());
     let kind = text("/names/kind")?;
     let empty = Value::Object(serde_json::Map::new());
     let schema = version.pointer("/schema/openAPIV3Schema").unwrap_or(&empty);
@@ -236,5 +258,8 @@ pub fn from_crd(crd: &Value, since: u64) -> Option<Resource> {
         generation: true,
         schema: Some(Arc::new(super::schema::Schema::new(schema.clone()))),
         since,
+        served: version.get("served").and_then(Value::as_bool) == Some(true),
+        others: Vec::new(),
+        selectable: selectable.into_iter().flatten().filter_map(path).collect(),
     })
 }

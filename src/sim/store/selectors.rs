@@ -1,10 +1,10 @@
 //! Label and field selectors.
 
 use super::grammar::label_tests;
-use super::objects::text;
 use super::resource::Resource;
 use super::status_error::{Refused, bad_request};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// A condition on one label or field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +62,18 @@ impl Selector {
     /// True if the object is inside.
     pub fn matches(&self, object: &Value) -> bool {
         let label = |key: &str| object.get("metadata")?.get("labels")?.get(key)?.as_str();
-        let field = |path: &str| Some(text(object, &format!("/{}", path.replace('.', "/"))));
+        let field = |path: &str| shown(object.pointer(&format!("/{}", path.replace('.', "/"))));
         self.labels.iter().all(|(key, test)| test.holds(label(key)))
-            && self.fields.iter().all(|(path, test)| test.holds(field(path)))
+            && self.fields.iter().all(|(path, test)| test.holds(Some(&field(path))))
+    }
+}
+
+/// A field's value as selectors compare it; what is not there is empty.
+fn shown(value: Option<&Value>) -> Cow<'_, str> {
+    match value {
+        Some(Value::String(text)) => Cow::Borrowed(text),
+        Some(one @ (Value::Bool(_) | Value::Number(_))) => Cow::Owned(one.to_string()),
+        Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => Cow::Borrowed(""),
     }
 }
 
@@ -126,5 +135,6 @@ fn is_supported(resource: &Resource, field: &str) -> bool {
         ],
         _ => &[],
     };
-    field == "metadata.name" || (resource.namespaced && field == "metadata.namespace") || more.contains(&field)
+    let own = resource.selectable.iter().any(|path| path == field);
+    own || field == "metadata.name" || (resource.namespaced && field == "metadata.namespace") || more.contains(&field)
 }

@@ -63,6 +63,10 @@ impl Walk<'_> {
             if name.ends_with("Quantity") {
                 return quantity(value);
             }
+            // Any JSON, such as a default.
+            if name.ends_with(".JSON") {
+                return Ok(());
+            }
             let Some(target) = all.get(name) else { return Ok(()) };
             let short = name.rsplit('.').next().unwrap_or(name);
             if target.get("properties").is_some() && !value.is_object() {
@@ -72,6 +76,15 @@ impl Walk<'_> {
         }
         if value.is_null() || schema.get("x-kubernetes-int-or-string").is_some() {
             return Ok(());
+        }
+        if let Some(forms) = schema.get("oneOf").and_then(Value::as_array) {
+            let is_list = |form: &Value| form.get("type").is_some_and(|kind| kind == "array");
+            let form = match value {
+                Value::Object(_) => forms.iter().find(|form| reference(form).is_some()),
+                Value::Array(_) => forms.iter().find(|form| is_list(form)),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+            };
+            return form.map_or(Ok(()), |form| self.value(form, value, owner, path));
         }
         let fits = match schema.get("type").and_then(Value::as_str) {
             Some("string") => value.is_string(),
@@ -140,12 +153,9 @@ fn misfit(value: &Value, owner: &str, path: &str, wanted: &str) -> Result<(), St
     Err(format!("json: cannot unmarshal {is} into Go struct field {owner}.{field} of type {wanted}"))
 }
 
-/// Checks an object that was sent, drops what its type does not know, and gives the paths of that. Definitions of custom
-/// resources are taken as they are.
+/// Checks an object that was sent, drops what its type does not know, and gives the paths of that. Of custom resources
+/// these are the fields of their metadata.
 fn walk(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
-    if resource.is_crd() {
-        return Ok(Vec::new());
-    }
     if resource.is_custom() {
         let Some(known) = schemas("", "Pod") else { return Ok(Vec::new()) };
         let Some(name) = known.1.keys().find(|name| name.ends_with(".ObjectMeta")) else { return Ok(Vec::new()) };

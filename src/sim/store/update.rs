@@ -6,7 +6,7 @@ use super::objects::{bump_generation, drop_nulls, finalizers, is_deleting, meta,
 use super::path::Call;
 use super::resource::Resource;
 use super::status_error::{self as say, Answer, FieldError, FieldErrorKind, Refused, bad_request};
-use super::{Store, StoreReply, admission, bounds, crd, crd_errors, event_rules, pods, schema};
+use super::{Store, StoreReply, admission, bounds, crd_errors, event_rules, pods, schema};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ impl Store {
         } else if resource.is_node() {
             super::create::default_node(proposed);
         } else if resource.is_crd() {
-            crd::establish(proposed, self.now);
+            self.establish(proposed);
         } else if event_rules::is_event(call) {
             event_rules::complete(proposed);
         }
@@ -148,6 +148,7 @@ impl Store {
         mut proposed: Value,
     ) -> Answer {
         let key = call.key();
+        self.as_stored(resource, &mut proposed);
         if resource.generation && spec_changed(resource, current, &proposed) {
             bump_generation(&mut proposed);
         }

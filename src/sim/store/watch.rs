@@ -86,6 +86,8 @@ pub struct Watch {
     pub bookmarks: bool,
     /// The client's `timeoutSeconds`.
     pub timeout_seconds: Option<u64>,
+    /// The version in which objects are shown, as in `example.test/v1`.
+    pub api_version: String,
     /// What was there already: given once, before any event.
     initial: Vec<WatchEvent>,
 }
@@ -129,13 +131,14 @@ impl Store {
             version: asked.filter(|version| *version > 0 && !send_initial).unwrap_or(self.version),
             bookmarks: call.query("allowWatchBookmarks") == Some("true"),
             timeout_seconds: call.query("timeoutSeconds").and_then(|seconds| seconds.parse().ok()),
+            api_version: call.resource().api_version(),
             initial: Vec::new(),
         };
         if send_initial || (from_now && call.query("sendInitialEvents").is_none()) {
             watch.initial = self.initial_events(&watch.query);
         }
         if send_initial && watch.bookmarks {
-            watch.initial.push(self.bookmark_of(&watch.query, watch.version, true));
+            watch.initial.push(self.bookmark_of(&watch, true));
         }
         Ok(watch)
     }
@@ -164,18 +167,19 @@ impl Store {
             }
         }
         watch.version = watch.version.max(self.version);
+        self.in_version(&watch.query.resource, &watch.api_version, &mut events);
         events
     }
 
     /// A bookmark that says how far this watch has come.
     pub fn bookmark(&self, watch: &Watch) -> WatchEvent {
-        self.bookmark_of(&watch.query, watch.version, false)
+        self.bookmark_of(watch, false)
     }
 
-    fn bookmark_of(&self, query: &WatchQuery, version: u64, ends_initial: bool) -> WatchEvent {
-        let resource = self.resources.get(&query.resource);
+    fn bookmark_of(&self, watch: &Watch, ends_initial: bool) -> WatchEvent {
+        let (resource, version) = (self.resources.get(&watch.query.resource), watch.version);
         let mut object = json!({
-            "kind": resource.map(|kind| kind.kind.as_str()), "apiVersion": resource.map(|kind| kind.api_version()),
+            "kind": resource.map(|kind| kind.kind.as_str()), "apiVersion": resource.map(|_| watch.api_version.as_str()),
             "metadata": {"resourceVersion": version.to_string()},
         });
         if ends_initial {

@@ -9,5 +9,6 @@ pub mod rules;
 pub(super) use cel::rules_broken;
 pub(super) use mutate::admit_create;
 pub(super) use names::{
-    finalizer_warnings, key_details, label_errors, metadata_errors, subdomain_errors, value_details,
+    early_label_details, finalizer_warnings, key_details, label_errors, metadata_errors, subdomain_errors,
+    value_details,
 };

@@ -14,6 +14,9 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
     start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const EARLY_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
+    alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
+    validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or \
     '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex \
     used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
@@ -42,6 +45,18 @@ pub(in super::super) fn label_errors(field: &str, value: &str) -> Vec<FieldError
         errors.push(FieldError::invalid(field, &Value::from(value), LABEL));
     }
     errors
+}
+
+/// What is wrong with a DNS label that begins with a letter, in words.
+pub(in super::super) fn early_label_details(value: &str) -> Vec<&'static str> {
+    let mut details = Vec::new();
+    if value.len() > 63 {
+        details.push("must be no more than 63 bytes");
+    }
+    if !is_label(value) || value.starts_with(|c: char| c.is_ascii_digit()) {
+        details.push(EARLY_LABEL);
+    }
+    details
 }
 
 fn name_errors(resource: &Resource, name: &str) -> Vec<FieldError> {

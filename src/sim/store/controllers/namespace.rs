@@ -99,7 +99,8 @@ impl Store {
             (_, true) => 4,
         };
         let mut all: Vec<(i32, String)> = self
-            .resources()
+            .resources
+            .values()
             .filter(|resource| resource.namespaced && !events::is_new_face(&resource.qualified()))
             .map(|resource| (rank(&resource.qualified(), resource.is_custom()), resource.qualified()))
             .collect();

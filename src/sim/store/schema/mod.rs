@@ -82,6 +82,13 @@ impl Schema {
     }
 }
 
+/// What is wrong with a default of this schema.
+pub(super) fn default_errors(schema: &Value, value: &Value, place: &str) -> Vec<FieldError> {
+    let mut walk = Walk { patterns: &BTreeMap::new(), errors: Vec::new() };
+    walk.value(schema, value, None, &Place::root(place));
+    walk.errors
+}
+
 /// Collects patterns to compile, and whether there are CEL rules.
 fn collect(schema: &Value, patterns: &mut BTreeMap<String, Regex>, has_rules: &mut bool) {
     match schema {
