@@ -103,8 +103,8 @@ pub fn replace(seen: &Observed, seat: &Seat, pod: &PodFacts, wanted: &PodTemplat
     }
     let ask = Finding::of(&ASK_ADMISSION, because.clone());
     let create = Want::Change(seat::create(seen, seat, wanted, true));
-    // What is refused by one is not asked of the other again and again.
-    let is_refused = !is_admitted && is_answered(seen, &create);
+    // Before admission may be asked again, nobody needs to know of a snapshot.
+    let is_refused = !is_admitted && answers::gate(seen, &create) != Gate::Open;
     if let Some(mut held) = seat::successor_held(seen, seat, ask.clone(), &SNAPSHOT_FOUND).filter(|_| !is_refused) {
         let is_news = |want: &Want| matches!(want, Want::Ask(_)) && !is_answered(seen, want);
         // Both are asked in one plan, of which no patch of this pod is part.
