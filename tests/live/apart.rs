@@ -100,7 +100,13 @@ pub const EXCLUDED: &[Group] = &[
     ),
     (
         "it needs a scheduler that puts pods where most room for pods is; the real one has other scores",
-        &["rollout/taken-back"],
+        &[
+            "rollout/taken-back",
+            "nodes/failed-phase-removed-and-wanted-again",
+            "nodes/succeeded-in-word-alone-and-removed",
+            "nodes/lost-behind-a-snapshot",
+            "deletion/succeeded-in-word-alone",
+        ],
     ),
     (
         "the requests of a wave leave side by side: which of them arrive before the operator dies, or take the last room \

@@ -68,11 +68,14 @@ pub fn trials(ground: &Ground, told: &Progress) -> Vec<Trial> {
     trials
 }
 
-/// When the last thing happens that the transcript of a story tells: to play them all beforehand would take too long.
+/// About how long a story is, by its transcript: when the last thing happens, or how long it waits if nothing does. To play
+/// them all beforehand would take too long.
 fn ends(file: &Path) -> SignedDuration {
     let transcript = std::fs::read_to_string(file.with_extension("snap")).unwrap_or_default();
-    let times = transcript.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok());
-    times.max().unwrap_or_default()
+    let time = |text: &str| text.parse::<SignedDuration>().ok();
+    let last = transcript.lines().filter_map(|line| time(line.split_whitespace().next()?)).max().unwrap_or_default();
+    let waits = transcript.lines().filter_map(|line| time(line.strip_prefix("── wait ")?));
+    last.max(waits.sum())
 }
 
 /// Every story by its name.
