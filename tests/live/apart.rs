@@ -96,6 +96,7 @@ pub const EXCLUDED: &[Group] = &[
             "deletion/somebody-else-deletes-the-pods",
             "names/hidden-predecessor",
             "names/disowned-main",
+            "paused/goes-on-to-go",
         ],
     ),
     (
