@@ -67,9 +67,9 @@ fn main() -> ExitCode {
     all.extend(takeover::trials(&places));
     all.extend(outage::trials(&places));
     all.extend(trials(&plane));
-    let told = stories::Progress::default();
-    all.push(outage::amid_stories(&plane, &ground, &told));
-    all.extend(stories::trials(&ground, &told));
+    let progress = stories::Progress::default();
+    all.push(outage::amid_stories(&plane, &ground, &progress));
+    all.extend(stories::trials(&ground, &progress));
     let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
     let conclusion = libtest_mimic::run(&arguments, all);
     // What the whole suite shows.

@@ -23,20 +23,20 @@ pub fn trials(places: &Places) -> Vec<Trial> {
 
 /// So many stories are over when the API server is killed.
 const MIDDLE: usize = 100;
-/// With fewer, or with none, it is not the whole suite that is run.
+/// Where it is not the whole suite that is run there are fewer, and they are not waited for any longer than this.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// The API server of the stories is killed in the middle of them. They go on and end as they would have: see
 /// `stories::in_the_end`.
-pub fn amid_stories(plane: &Plane, ground: &Ground, told: &Progress) -> Trial {
-    let (plane, ground, told) = (Arc::clone(plane), ground.clone(), told.clone());
+pub fn amid_stories(plane: &Plane, ground: &Ground, progress: &Progress) -> Trial {
+    let (plane, ground, progress) = (Arc::clone(plane), ground.clone(), progress.clone());
     Trial::test("outage::the_api_server_of_the_stories_is_killed", move || {
         let begun = Instant::now();
-        while told.told() < MIDDLE && begun.elapsed() < LONGEST_WAIT {
+        while progress.told() < MIDDLE && begun.elapsed() < LONGEST_WAIT {
             std::thread::sleep(Duration::from_millis(200));
         }
         let mut plane = plane.lock().map_err(|_| Failed::from("another test panicked"))?;
-        println!("outage: {} stories are over and {} are under way", told.told(), told.under_way());
+        println!("outage: {} stories are over and {} are under way", progress.told(), progress.under_way());
         ground.outage.begin();
         // Its machine goes down with all that runs there. A controller manager that lives through it pauses before it looks
         // again, and takes nodes for lost meanwhile, at random: `outage` below has that.

@@ -52,7 +52,7 @@ impl Drop for Telling {
 }
 
 /// The stories that are played, each a test, and one about those that are not.
-pub fn trials(ground: &Ground, told: &Progress) -> Vec<Trial> {
+pub fn trials(ground: &Ground, progress: &Progress) -> Vec<Trial> {
     let all = stories();
     let names: BTreeSet<String> = all.iter().map(|(name, _)| name.clone()).collect();
     let mut trials = vec![Trial::test("stories::those_apart_are_rightly_so", move || rightly_apart(&names))];
@@ -60,9 +60,9 @@ pub fn trials(ground: &Ground, told: &Progress) -> Vec<Trial> {
     let mut all: Vec<_> = all.into_iter().enumerate().collect();
     all.sort_by_cached_key(|(number, (_, file))| (Reverse(ends(file)), *number));
     for (number, (name, file)) in all {
-        let (ground, told) = (ground.clone(), told.clone());
+        let (ground, progress) = (ground.clone(), progress.clone());
         let apart = apart::excluded(&name).is_some();
-        let test = Trial::test(format!("stories::{name}"), move || play(&ground, &told, number, &name, &file));
+        let test = Trial::test(format!("stories::{name}"), move || play(&ground, &progress, number, &name, &file));
         trials.push(test.with_ignored_flag(apart));
     }
     trials
@@ -103,7 +103,7 @@ fn rightly_apart(names: &BTreeSet<String>) -> Result<(), Failed> {
     Ok(())
 }
 
-fn play(ground: &Ground, told_of: &Progress, number: usize, name: &str, file: &Path) -> Result<(), Failed> {
+fn play(ground: &Ground, progress: &Progress, number: usize, name: &str, file: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(file)?;
     let script = Script::parse(name, &text)?;
     let told = runner::play(&script)?;
@@ -112,7 +112,7 @@ fn play(ground: &Ground, told_of: &Progress, number: usize, name: &str, file: &P
     while ground.outage.is_felt() {
         std::thread::sleep(Duration::from_millis(500));
     }
-    let _counted = told_of.begin();
+    let _counted = progress.begin();
     let begun = Instant::now();
     let mut live = Live::new(ground, &script, number, told.took)?;
     let played = runner::play_on(&script, &mut live)?;

@@ -42,6 +42,14 @@ fn thing(name: &str, finalizers: &[&str]) -> Value {
     json!({"apiVersion": "example.test/v1", "kind": "Thing", "metadata": metadata, "spec": {}})
 }
 
+/// A definition with this value at this place.
+fn definition_with(place: &str, value: Value) -> Value {
+    let mut odd = definition(json!({"type": "object"}));
+    let (parent, field) = place.rsplit_once('/').expect("a place");
+    odd.pointer_mut(parent).expect("the place")[field] = value;
+    odd
+}
+
 #[rstest]
 #[case::cut_off("self.size >", "compilation failed: ERROR: <input>:1:12: Syntax error")]
 #[case::no_field("self.sise > 0", "undefined field 'sise'\n | self.sise > 0\n | ....^")]
@@ -166,10 +174,7 @@ const SCHEMA: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
 #[case(SCHEMA, json!({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"}), "x-kubernetes-list-map-keys: Required value: must not be empty")]
 fn a_definition_of_something_odd(#[case] place: &str, #[case] value: Value, #[case] told: &str) {
     let mut store = cluster();
-    let mut odd = definition(json!({"type": "object"}));
-    let (parent, field) = place.rsplit_once('/').expect("a place");
-    odd.pointer_mut(parent).expect("the place")[field] = value;
-    let reply = post(&mut store, DEFINITIONS, odd);
+    let reply = post(&mut store, DEFINITIONS, definition_with(place, value));
     let (code, reason, message) = refusal(&reply);
     assert_eq!((code, reason), (422, "Invalid"), "{message}");
     assert!(message.contains(told), "{message}");
@@ -181,10 +186,7 @@ fn a_definition_of_something_odd(#[case] place: &str, #[case] value: Value, #[ca
 #[case("/spec/versions/0/additionalPrinterColumns", json!([{"name": false}]), "cannot unmarshal bool into Go struct field CustomResourceColumnDefinition.spec.versions.additionalPrinterColumns.name of type string")]
 fn a_definition_that_does_not_fit_its_type(#[case] place: &str, #[case] value: Value, #[case] told: &str) {
     let mut store = cluster();
-    let mut odd = definition(json!({"type": "object"}));
-    let (parent, field) = place.rsplit_once('/').expect("a place");
-    odd.pointer_mut(parent).expect("the place")[field] = value;
-    let reply = post(&mut store, DEFINITIONS, odd);
+    let reply = post(&mut store, DEFINITIONS, definition_with(place, value));
     let (code, reason, message) = refusal(&reply);
     assert_eq!((code, reason), (400, "BadRequest"), "{message}");
     assert!(message.contains(told), "{message}");

@@ -28,7 +28,7 @@ pub(super) fn agents(seen: &Observed) -> Vec<AgentEntry> {
         ..entry.clone()
     }));
     entries.sort_by_key(|entry| entry.slot);
-    keep_lost_agents(seen, &mut entries);
+    keep_open_agents(seen, &mut entries);
     entries
 }
 
@@ -88,7 +88,7 @@ pub(super) fn toolbox_entries(seen: &Observed) -> Vec<ToolboxEntry> {
         ..entry.clone()
     }));
     entries.sort_by(|one, other| one.name.cmp(&other.name));
-    keep_lost_toolboxes(seen, &mut entries);
+    keep_open_toolboxes(seen, &mut entries);
     entries
 }
 
@@ -108,7 +108,7 @@ fn toolbox(seen: &Observed, pod: &PodFacts, name: String) -> ToolboxEntry {
 }
 
 /// Agents whose VMs nobody saw end are listed whatever became of the status: a restart would forget them (R18).
-pub(super) fn keep_lost_agents(seen: &Observed, entries: &mut Vec<AgentEntry>) {
+pub(super) fn keep_open_agents(seen: &Observed, entries: &mut Vec<AgentEntry>) {
     for open in all_open(seen) {
         let Some(slot) = canonical_slot(open.suffix) else { continue };
         let number = i32::try_from(slot).unwrap_or(i32::MAX);
@@ -124,7 +124,7 @@ pub(super) fn keep_lost_agents(seen: &Observed, entries: &mut Vec<AgentEntry>) {
 }
 
 /// The same of toolboxes.
-pub(super) fn keep_lost_toolboxes(seen: &Observed, entries: &mut Vec<ToolboxEntry>) {
+pub(super) fn keep_open_toolboxes(seen: &Observed, entries: &mut Vec<ToolboxEntry>) {
     for open in all_open(seen).filter(|open| canonical_slot(open.suffix).is_none()) {
         if let Some(entry) = entries.iter_mut().find(|entry| entry.name == open.suffix) {
             open.fill(seen, [&mut entry.pod_name, &mut entry.vm_name, &mut entry.vm_id, &mut entry.node_name]);

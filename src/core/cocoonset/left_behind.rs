@@ -14,8 +14,8 @@ rules! {
     /// Keep the finalizer while a VM of the set may run on a lost node: its tags may still be pushed, and a set of the same
     /// name would boot a second VM beside it. A person can accept the loss.  (D-45, D-78, R18)
     NODE_LOST = "teardown/node-lost";
-    /// Say which VMs are left behind on lost nodes, their loss accepted or their pods orphaned: once the set is gone, the event is all that tells.
-    /// (D-78, R18)
+    /// Say which VMs are left behind on lost nodes, their loss accepted or their pods orphaned: once the set is gone, the
+    /// event is all that tells.  (D-78, R18)
     LEFT_BEHIND = "teardown/left-behind";
 }
 

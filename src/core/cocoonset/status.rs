@@ -2,7 +2,7 @@
 
 use super::concerns::main_agent;
 use super::concerns::{paused, toolboxes};
-use super::entries::{agents, keep_lost_agents, keep_lost_toolboxes, toolbox_entries};
+use super::entries::{agents, keep_open_agents, keep_open_toolboxes, toolbox_entries};
 use super::leaving;
 use super::observed::Observed;
 use super::rolling;
@@ -51,12 +51,13 @@ pub fn publish(seen: &Observed, report: Report<SetPhase>, troubles: &[Trouble]) 
     if reads_alike(&value, &seen.set.raw_status) {
         return None;
     }
-    let pace = if only_quotes_differ(seen, &wanted, troubles) { PACE_OF_QUOTES } else { PACE_OF_WRITES };
+    let (pace, since, what) = if only_quotes_differ(seen, &wanted, troubles) {
+        let since = "less than a minute ago, and reads the same but for words of the scheduler";
+        (PACE_OF_QUOTES, since, "a minute to pass")
+    } else {
+        (PACE_OF_WRITES, "less than a second ago", "a second to pass")
+    };
     if let Some(left) = paced(seen, pace) {
-        let (since, what) = match pace {
-            PACE_OF_WRITES => ("less than a second ago", "a second to pass"),
-            _ => ("less than a minute ago, and reads the same but for words of the scheduler", "a minute to pass"),
-        };
         return Some(Finding::of(&PACE, format!("it was written {since}")).wait(what, Some(left)));
     }
     let because = told(&seen.set.status, &wanted);
@@ -92,8 +93,8 @@ fn only_quotes_differ(seen: &Observed, wanted: &SetStatus, troubles: &[Trouble])
 /// Phase, entries, counts and observedGeneration stay; conditions move. Only what says where a VM may run comes back.
 fn kept(seen: &Observed, troubles: &[Trouble]) -> SetStatus {
     let mut status = seen.set.status.clone();
-    keep_lost_agents(seen, &mut status.agents);
-    keep_lost_toolboxes(seen, &mut status.toolboxes);
+    keep_open_agents(seen, &mut status.agents);
+    keep_open_toolboxes(seen, &mut status.toolboxes);
     let degraded = degraded(seen, troubles);
     let told = condition::find(&status.conditions, "Degraded").is_some_and(Condition::is_true);
     let resumed = resumed(seen);

@@ -25,8 +25,8 @@ rules! {
     LONG_NAME = "oddity/name-too-long";
     /// Say which annotation of ours cannot be read, and what it counts as meanwhile.  (D-18c, D-31, R21)
     CORRUPT = "oddity/corrupt-annotation";
-    /// Take the acceptance of a lost node off once the node is Ready, and say so: it is back, or was never meant. Without it the next loss, months later, would be
-    /// accepted beforehand, and its VMs made twice.  (D-78, R18)
+    /// Take the acceptance of a lost node off once the node is Ready, and say so: it is back, or was never meant. Without it
+    /// the next loss, months later, would be accepted beforehand, and its VMs made twice.  (D-78, R18)
     LOSS_IS_OVER = "oddity/loss-is-over";
     /// Say which pod carries a VM name that is not its own. Nothing is decided in the registry under that name.  (D-32, R22)
     MISMATCH = "oddity/name-mismatch";
