@@ -40,7 +40,9 @@ test: setup ## Run every test that needs no real cluster
 	$(CARGO) test --locked
 
 test-live: setup ## Run the tests against a real control plane (built once, with Go, where KUBEBUILDER_ASSETS names none)
-	@[ -n "$$KUBEBUILDER_ASSETS" ] || $(MAKE) --no-print-directory control-plane || [ "$$CI" != true ]
+	@[ -n "$$KUBEBUILDER_ASSETS" ] || tests/control-plane/build.sh $(PLANE) || { code=$$?; \
+	  [ $$code = 3 ] && [ "$$CI" != true ] || \
+	  { echo "The live stage was not run: its control plane could not be built." >&2; exit $$code; }; }
 	$(CARGO) test --locked --features live --test live
 
 control-plane: ## Build etcd, API server, controller manager, scheduler and kubectl

@@ -1,16 +1,13 @@
 //! Every file under tests/golden is a story and a test: its transcript stands beside it, its claims must hold.
 
-use cocoon_operator::scenario::runner;
+use cocoon_operator::scenario::patience;
+use cocoon_operator::scenario::runner::{self, Played};
 use cocoon_operator::scenario::script::Script;
 use std::path::Path;
-use std::time::Duration;
 
 #[expect(dead_code, reason = "what the live stage alone asks of the lists")]
 #[path = "live/apart.rs"]
 mod apart;
-
-/// On a real cluster no story is waited for longer than this, in seconds: it would be the whole suite that waits.
-const LONGEST: u64 = 400;
 
 fn in_memory(path: &Path, text: String) -> datatest_stable::Result<()> {
     let script = Script::parse(&path.display().to_string(), &text)?;
@@ -24,7 +21,8 @@ fn in_memory(path: &Path, text: String) -> datatest_stable::Result<()> {
     settings.remove_snapshot_suffix();
     settings.bind(|| insta::assert_snapshot!(name, played.transcript));
     let story = path.strip_prefix("tests/golden").unwrap_or(path).with_extension("").display().to_string();
-    let wrong: Vec<String> = played.failures.into_iter().chain(wrongly_listed(&story, played.took)).collect();
+    let listed = wrongly_listed(&story, &script, &played);
+    let wrong: Vec<String> = played.failures.into_iter().chain(listed).collect();
     if wrong.is_empty() {
         return Ok(());
     }
@@ -32,12 +30,13 @@ fn in_memory(path: &Path, text: String) -> datatest_stable::Result<()> {
 }
 
 /// A real cluster cannot wait for ever: which stories are too long for it is known here, where they take no time.
-fn wrongly_listed(story: &str, took: Duration) -> Option<String> {
+fn wrongly_listed(story: &str, script: &Script, played: &Played) -> Option<String> {
+    let takes = patience::takes(script, played);
     let otherwise = apart::EXCLUDED.iter().any(|(_, stories)| stories.contains(&story));
-    let long = took.as_secs() > LONGEST && !otherwise;
+    let long = takes > patience::LONGEST && !otherwise;
     let should = if long { "belongs" } else { "does not belong" };
     (long != apart::TOO_LONG.contains(&story))
-        .then(|| format!("it takes {took:?}, so it {should} into TOO_LONG of tests/live/apart.rs"))
+        .then(|| format!("it takes {takes:?}, so it {should} into TOO_LONG of tests/live/apart.rs"))
 }
 
 /// The shell against the served cluster tells what the core tells in memory, line by line.

@@ -3,7 +3,7 @@
 use super::recorded::{self, Telling, Wish};
 use super::{Failure, Report, UNMET};
 use crate::core::control::wake::Key;
-use crate::scenario::from_recording;
+use crate::scenario::from_recording::{self, Verdict};
 use crate::scenario::replay::{self, recorded as recorded_transcript};
 use crate::scenario::schema::schema_text;
 use std::collections::BTreeSet;
@@ -21,7 +21,8 @@ A scenario says what is given, what happens, and what must be true in the end; t
 what `run --record DIR` wrote: the directory, one of its files (.jsonl), or - for stdin; each of its passes is decided \
 again with the answers that came back then.
 
-Exits 1 where a claim of a scenario does not hold, or, with --check, where something is decided differently.")]
+Exits 1 where a claim of a scenario does not hold, with --check where something is decided differently, and with \
+--as-scenario where what it prints cannot be played.")]
 pub struct Args {
     /// Scenario files, and recordings
     #[arg(value_name = "FILE", required_unless_present_any = ["schema", "more"])]
@@ -59,15 +60,10 @@ pub fn run(args: &Args) -> Result<Report, Failure> {
     if args.schema {
         return Ok(Report::of(schema_text()));
     }
-    if args.files.iter().chain(&args.more).filter(|file| *file == "-").count() > 1 {
-        return Err(Failure::Usage("-f -: stdin can be read once; expected it at most once".to_owned()));
-    }
+    super::source::stdin_at_most_once(args.files.iter().chain(&args.more))?;
     let object = args.object.as_deref().map(super::explain::wanted).transpose()?;
     if args.as_scenario {
         return scenario(args, object);
-    }
-    if args.files.iter().chain(&args.more).filter(|file| *file == "-").count() > 1 {
-        return Err(Failure::Usage("-f -: stdin can be read once; expected it at most once".to_owned()));
     }
     let mut report = Report::default();
     let mut telling = Telling::of(Wish { object, check: args.check });
@@ -164,7 +160,11 @@ fn scenario(args: &Args, object: Option<Key>) -> Result<Report, Failure> {
     }
     let written = from_recording::scenario(&passes).map_err(Failure::Usage)?;
     written.notes.iter().for_each(|note| super::note(note));
-    Ok(Report::of(written.text))
+    let mut report = Report::of(written.text);
+    if written.played == Verdict::Fails {
+        report.code = UNMET;
+    }
+    Ok(report)
 }
 
 /// One line of a difference.

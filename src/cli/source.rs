@@ -22,9 +22,7 @@ pub(super) struct Document {
 
 /// Reads every document of these files, in order; `-` is stdin.
 pub(super) fn read_all(files: &[String]) -> Result<Vec<Document>, Failure> {
-    if files.iter().filter(|file| *file == "-").count() > 1 {
-        return Err(Failure::Usage("-f -: stdin can be read once; expected it at most once".to_owned()));
-    }
+    stdin_at_most_once(files)?;
     let mut documents = Vec::new();
     for file in files {
         let found = parse(file, &read(file)?)?;
@@ -35,6 +33,14 @@ pub(super) fn read_all(files: &[String]) -> Result<Vec<Document>, Failure> {
         documents.extend(found);
     }
     Ok(documents)
+}
+
+/// Refuses a list of files that names stdin twice.
+pub(super) fn stdin_at_most_once<'a>(files: impl IntoIterator<Item = &'a String>) -> Result<(), Failure> {
+    if files.into_iter().filter(|file| *file == "-").count() > 1 {
+        return Err(Failure::Usage("-f -: stdin can be read once; expected it at most once".to_owned()));
+    }
+    Ok(())
 }
 
 fn name(file: &str) -> &str {

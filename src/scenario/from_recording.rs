@@ -20,8 +20,19 @@ pub struct Written {
     pub text: String,
     /// For stderr.
     pub notes: Vec<String>,
+    /// What came of playing it.
+    pub played: Verdict,
+}
+
+/// What came of playing a story that was written from a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
     /// Everything is done in it that was recorded, in the same order.
-    pub same: bool,
+    Same,
+    /// It plays, and something else is done.
+    Differs,
+    /// It cannot be played.
+    Fails,
 }
 
 /// One recorded pass, and what was seen at its start.
@@ -60,8 +71,8 @@ pub fn scenario(passes: &[Passed]) -> Result<Written, String> {
         "story": story, "given": given(first, held)?, "when": when(passes), "then": then(last),
     });
     let text = yaml(&script)?;
-    let (note, same) = played(&text, passes);
-    Ok(Written { text: format!("# {note}\n{text}"), notes: vec![note], same })
+    let (note, played) = played(&text, passes);
+    Ok(Written { text: format!("# {note}\n{text}"), notes: vec![note], played })
 }
 
 fn object<'a>(held: &'a [Held], kind: Kind, name: &str) -> Option<&'a Value> {
@@ -238,14 +249,14 @@ fn deeds(passes: &[Passed]) -> Vec<String> {
 }
 
 /// Plays the story, and holds what is done in it against the recording.
-fn played(text: &str, passes: &[Passed]) -> (String, bool) {
+fn played(text: &str, passes: &[Passed]) -> (String, Verdict) {
     let script = match Script::parse("the scenario", text) {
         Ok(script) => script,
-        Err(error) => return (format!("does not read: {error}"), false),
+        Err(error) => return (format!("does not read: {error}"), Verdict::Fails),
     };
     let played = match runner::play(&script) {
         Ok(played) => played,
-        Err(error) => return (format!("does not play: {error}"), false),
+        Err(error) => return (format!("does not play: {error}"), Verdict::Fails),
     };
     let subject = passes.first().map(|(line, _)| line.subject());
     let counts = Counts(&played.happenings);
@@ -270,14 +281,20 @@ fn played(text: &str, passes: &[Passed]) -> (String, bool) {
         None if recorded.len() <= now.len() => {
             let more = now.len() - recorded.len();
             let goes_on = if more > 0 { format!(", and goes on with {more} more") } else { String::new() };
-            (format!("played in memory, it does the same {} things in the same order{goes_on}", recorded.len()), true)
+            (
+                format!("played in memory, it does the same {} things in the same order{goes_on}", recorded.len()),
+                Verdict::Same,
+            )
         }
         found => {
             let at = found.unwrap_or(recorded.len().min(now.len()));
             let told = |all: &[String]| all.get(at).cloned().unwrap_or_else(|| "nothing more".to_owned());
             let (was, is) = (told(&recorded), told(&now));
             let all = recorded.len();
-            (format!("played in memory, it is the same for {at} of {all} things: recorded {was}; played {is}"), false)
+            (
+                format!("played in memory, it is the same for {at} of {all} things: recorded {was}; played {is}"),
+                Verdict::Differs,
+            )
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod in_memory;
 #[cfg(feature = "live")]
 pub mod live;
 mod nodes;
+pub mod patience;
 mod phrases;
 mod pods_given;
 mod process;

@@ -10,7 +10,7 @@ use crate::core::control::wake::Key;
 use crate::core::meta;
 use crate::core::outcome::Effect;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const SETS: &str = "cocoonsets.cocoonset.cocoonstack.io";
 
@@ -68,6 +68,43 @@ pub fn effects(happenings: &[Happening]) -> Vec<Effects> {
         }
     }
     steps
+}
+
+/// What an agent does that steps of a story build on.
+const REACHED: [&str; 4] = [" runs", " is ready", " is gone", " is pushed as latest"];
+
+/// What has happened by then that the next step may build on, and how often: effects of the operator, and how far the
+/// agents have come.
+pub type Marks = BTreeMap<String, usize>;
+
+/// Those of some happenings, added to these.
+pub fn mark(marks: &mut Marks, happenings: &[Happening]) {
+    for happening in happenings {
+        match happening {
+            Happening::Pass(pass) => {
+                for effect in pass.deeds().filter_map(|deed| effect(&pass.key, &deed)) {
+                    *marks.entry(effect).or_default() += 1;
+                }
+            }
+            Happening::World { text, .. } if REACHED.iter().any(|end| text.ends_with(end)) => {
+                *marks.entry(text.clone()).or_default() += 1;
+            }
+            Happening::Step(_) | Happening::World { .. } | Happening::Note { .. } => {}
+        }
+    }
+}
+
+/// What has happened by the end of each step.
+pub fn by_step(happenings: &[Happening]) -> Vec<Marks> {
+    let begins = |happening: &Happening| matches!(happening, Happening::Step(_));
+    let mut so_far = Marks::new();
+    let parts = happenings.split(begins).skip(1);
+    parts
+        .map(|part| {
+            mark(&mut so_far, part);
+            so_far.clone()
+        })
+        .collect()
 }
 
 fn effect(key: &Key, deed: &Deed<'_>) -> Option<String> {

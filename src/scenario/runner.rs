@@ -22,7 +22,9 @@ pub struct Played {
     pub failures: Vec<String>,
     /// Everything that happened.
     pub happenings: Vec<Happening>,
-    /// How long it took, on the stage's clock.
+    /// When the first step was taken, on the stage's clock.
+    pub origin: Duration,
+    /// When it was over, on the stage's clock.
     pub took: Duration,
     /// The cluster after each step.
     pub pictures: Vec<Picture>,
@@ -68,6 +70,9 @@ pub fn play_on(script: &Script, stage: &mut impl Stage) -> Result<Played, String
     for (at, step) in script.when.iter().enumerate() {
         happenings.push(Happening::Step(headline(step)));
         perform(stage, &cast, step).map_err(|error| format!("when[{at}] ({}): {error}", headline(step)))?;
+        if matches!(step, Step::Wait(_) | Step::Settle) {
+            stage.waited(at, matches!(step, Step::Settle));
+        }
         happenings.extend(stage.take_happenings());
         if let Some(text) = unsettled(stage, step) {
             happenings.push(Happening::Note { at: stage.now(), text });
@@ -80,7 +85,7 @@ pub fn play_on(script: &Script, stage: &mut impl Stage) -> Result<Played, String
         script.then.iter().filter_map(|claim| ground.check(&claim.0).err()).collect()
     });
     let transcript = transcript::tell(&script.story, origin, &happenings);
-    Ok(Played { transcript, failures, happenings, took: stage.now(), pictures })
+    Ok(Played { transcript, failures, happenings, origin, took: stage.now(), pictures })
 }
 
 fn perform(stage: &mut impl Stage, cast: &setting::Cast, step: &Step) -> Result<(), String> {

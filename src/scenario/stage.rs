@@ -61,6 +61,9 @@ pub trait Stage {
             self.run_until(due.max(self.now().saturating_add(Duration::from_millis(1))));
         }
     }
+    /// This step was a wait, or settling, and is over. A stage whose time is real may let more of it pass, until all that the
+    /// next step builds on has happened.
+    fn waited(&mut self, _step: usize, _settled: bool) {}
     /// What happened since the last call.
     fn take_happenings(&mut self) -> Vec<Happening>;
 }

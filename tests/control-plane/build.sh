@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the programs named (all, where none is) from the modules pinned here into the folder given first, unless the
-# folder has them from these very modules already.
+# folder has them from these very modules already. Exits 3 where there is no Go to build with.
 set -euo pipefail
 out=${1:?usage: build.sh FOLDER [PROGRAM...]}
 shift
@@ -9,6 +9,12 @@ out=$(cd "$out" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")"
 programs=("$@")
 [ ${#programs[@]} -gt 0 ] || programs=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl)
+
+# Two at a time would build each other's files.
+if command -v flock >/dev/null; then
+  exec 9>"$out/.lock"
+  flock 9
+fi
 
 release=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' go.mod)
 pins=$(cat go.mod go.sum | sha256sum | cut -c1-16)
@@ -20,7 +26,7 @@ done
 
 command -v go >/dev/null || {
   echo "No Go toolchain found. Install one (https://go.dev/dl), or set KUBEBUILDER_ASSETS to a folder with the programs." >&2
-  exit 1
+  exit 3
 }
 minor=${release#v1.}
 minor=${minor%%.*}
@@ -32,6 +38,9 @@ for program in "${missing[@]}"; do
     *) package=k8s.io/kubernetes/cmd/$program ;;
   esac
   echo "building $program ($release and what it needs; minutes, once)" >&2
-  CGO_ENABLED=0 go build -mod=readonly -trimpath -ldflags "-s -w $version" -o "$out/$program" "$package"
+  # Whoever is interrupted leaves nothing behind that the next run would believe.
+  rm -f "$out/.$program"
+  GOWORK=off CGO_ENABLED=0 go build -mod=readonly -trimpath -ldflags "-s -w $version" -o "$out/.$program.new" "$package"
+  mv "$out/.$program.new" "$out/$program"
   echo "$pins" >"$out/.$program"
 done

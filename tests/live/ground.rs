@@ -1,10 +1,9 @@
 //! What stories need of a control plane before the first is played: the project's kinds, and an operator who may do what
 //! it needs and no more.
 
-use crate::plane::ControlPlane;
 use crate::plane::certs::Fault;
+use crate::plane::{ControlPlane, connect};
 use cocoon_operator::scenario::live::Ground;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use std::path::Path;
 use std::process::Command;
 use tokio::runtime::Handle;
@@ -38,9 +37,7 @@ pub fn prepare(plane: &ControlPlane, handle: &Handle) -> Result<Ground, Fault> {
 /// A client with these credentials.
 pub fn client(handle: &Handle, kubeconfig: &Path) -> Result<kube::Client, Fault> {
     let _within = handle.enter();
-    let read = Kubeconfig::read_from(kubeconfig)?;
-    let config = handle.block_on(kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()))?;
-    Ok(cocoon_operator::shell::client::connect(config)?)
+    handle.block_on(connect(kubeconfig))
 }
 
 /// Runs kubectl as the administrator; what it says.

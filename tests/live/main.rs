@@ -18,7 +18,7 @@ mod takeover;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use plane::certs::Fault;
-use plane::{ControlPlane, binaries};
+use plane::{ControlPlane, binaries, leftovers};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
@@ -35,17 +35,26 @@ fn main() -> ExitCode {
         Ok(folder) => folder,
         Err(why) => return not_run(&why),
     };
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("control-plane-{}", std::process::id()));
+    if let Err(why) = leftovers::allow_files() {
+        eprintln!("the live stage was not run: {why}");
+        return ExitCode::FAILURE;
+    }
+    let folders = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    leftovers::sweep(folders);
+    let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() else {
+        eprintln!("the runtime did not start");
+        return ExitCode::FAILURE;
+    };
+    let id = std::process::id();
+    let own = ["control-plane", "operator-place"].map(|what| folders.join(format!("{what}-{id}")));
+    let home = own[0].clone();
+    runtime.spawn(leftovers::end_with_us(own));
     let plane = match ControlPlane::start(&folder, &home) {
         Ok(plane) => Arc::new(Mutex::new(plane)),
         Err(error) => {
             eprintln!("the control plane did not start: {error}");
             return ExitCode::FAILURE;
         }
-    };
-    let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() else {
-        eprintln!("the runtime did not start");
-        return ExitCode::FAILURE;
     };
     let prepared = match plane.lock() {
         Ok(plane) => ground::prepare(&plane, runtime.handle()),

@@ -3,6 +3,7 @@
 
 use crate::apart;
 use cocoon_operator::scenario::live::{Ground, Live};
+use cocoon_operator::scenario::patience;
 use cocoon_operator::scenario::projection::{Effects, effects};
 use cocoon_operator::scenario::runner::{self, Played};
 use cocoon_operator::scenario::script::Script;
@@ -68,14 +69,9 @@ pub fn trials(ground: &Ground, progress: &Progress) -> Vec<Trial> {
     trials
 }
 
-/// About how long a story is, by its transcript: when the last thing happens, or how long it waits if nothing does. To play
-/// them all beforehand would take too long.
+/// About how long a story is, by its transcript: to play them all beforehand would take too long.
 fn ends(file: &Path) -> SignedDuration {
-    let transcript = std::fs::read_to_string(file.with_extension("snap")).unwrap_or_default();
-    let time = |text: &str| text.parse::<SignedDuration>().ok();
-    let last = transcript.lines().filter_map(|line| time(line.split_whitespace().next()?)).max().unwrap_or_default();
-    let waits = transcript.lines().filter_map(|line| time(line.strip_prefix("── wait ")?));
-    last.max(waits.sum())
+    patience::ends(&std::fs::read_to_string(file.with_extension("snap")).unwrap_or_default())
 }
 
 /// Every story by its name.
@@ -108,13 +104,15 @@ fn play(ground: &Ground, progress: &Progress, number: usize, name: &str, file: &
     let script = Script::parse(name, &text)?;
     let told = runner::play(&script)?;
     let script = Script::parse(name, &setting::at(&text, Timestamp::now())?)?;
+    let expected = patience::takes(&script, &told);
+    let script = patience::shortened(script, &told);
     // A story is not begun where there is nothing to begin with.
     while ground.outage.is_felt() {
         std::thread::sleep(Duration::from_millis(500));
     }
     let _counted = progress.begin();
     let begun = Instant::now();
-    let mut live = Live::new(ground, &script, number, told.took)?;
+    let mut live = Live::new(ground, &script, number, &told, expected)?;
     let played = runner::play_on(&script, &mut live)?;
     let mut wrong = played.failures.clone();
     if ground.outage.felt_since(begun) {

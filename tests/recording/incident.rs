@@ -6,7 +6,7 @@ use cocoon_operator::cli::recorded::Recorded;
 use cocoon_operator::cli::replay;
 use cocoon_operator::core::outcome::Class;
 use cocoon_operator::core::wire::{JSON, Method, Request, Verb};
-use cocoon_operator::scenario::from_recording;
+use cocoon_operator::scenario::from_recording::{self, Verdict};
 use cocoon_operator::shell::recorder::{self, RecordTo};
 use cocoon_operator::sim::faults::{Fault, Pattern, What};
 use serde_json::{Value, json};
@@ -129,7 +129,7 @@ fn the_incident_of_one_set_becomes_a_scenario_in_which_the_same_is_done() {
     assert!(told.contains("NamespaceTerminating"), "{told}");
     let of_one: Vec<_> =
         all.into_iter().filter(|pass| pass.line.object() == object).map(|pass| (pass.line, pass.held)).collect();
-    assert!(from_recording::scenario(&of_one).expect("a scenario").same);
+    assert_eq!(from_recording::scenario(&of_one).expect("a scenario").played, Verdict::Same);
     assert!(from_recording::scenario(&[]).is_err());
     let several = replay::Args { as_scenario: true, ..replay::Args::of(&[RECORDING]) };
     let fault = replay::run(&several).expect_err("three objects");

@@ -1,18 +1,16 @@
 //! `dump`: all that a decision depends on, read from a live cluster and written as an observation stream.
 
 mod reading;
+mod tags;
 
 use super::run::{config, told};
 use super::{Failure, Report, note};
 use crate::core::cocoonset::observed::{Lease, LivePod, Observed};
-use crate::core::contract::keys;
 use crate::core::contract::names::{agent_pod, toolbox_pod};
 use crate::core::control::kinds::{Event, Kind};
 use crate::core::control::mirror::{Held, without_secrets};
 use crate::core::control::view::{Clocks, View};
 use crate::core::control::wake::Key;
-use crate::core::outcome::{Answer, Class, Outcome};
-use crate::core::wire::Verb;
 use crate::shell::clock::Clock;
 use crate::shell::options::StartupError;
 use crate::shell::reference::Base;
@@ -110,7 +108,8 @@ async fn dump(args: &Args, wanted: &Wanted) -> Result<Report, Failure> {
     let registry = match args.oci_registry.as_deref().filter(|base| !base.trim().is_empty()) {
         Some(base) => {
             let base = Base::parse(base, None).map_err(failed)?;
-            Some(Registry::http(base, Clock::real()).map_err(failed)?.with_keyring(Keyring::of_environment()))
+            let registry = Registry::http(base, Clock::real()).map_err(failed)?;
+            Some(registry.with_keyring(Keyring::of_environment()).with_causes())
         }
         None => None,
     };
@@ -182,7 +181,7 @@ async fn read(cluster: &Cluster, wanted: &Wanted, registry: Option<&Registry>) -
     for seen in &observed {
         outcomes.extend(hidden_pods(cluster, seen).await?);
         if let Some(registry) = registry {
-            snapshots.extend(tags(registry, seen, now).await);
+            snapshots.extend(tags::tags(registry, seen, now).await);
         }
     }
     if registry.is_some() {
@@ -292,40 +291,6 @@ async fn hidden_pods(cluster: &Cluster, seen: &Observed) -> Result<Vec<Value>, F
         );
     }
     Ok(found)
-}
-
-/// What the registry says of the tags of its VMs.
-async fn tags(registry: &Registry, seen: &Observed, now: Timestamp) -> Map<String, Value> {
-    let mut vms: BTreeSet<String> = seen.set.vm_names();
-    vms.extend(seen.set.status.vm_names().map(str::to_owned));
-    vms.extend(seen.names_owed());
-    let mut all = Map::new();
-    for vm in vms {
-        let mut tags = Map::new();
-        for tag in [keys::TAG_HIBERNATE, keys::TAG_LATEST] {
-            let outcome = registry.carry_out(Verb::RegistryHead, &vm, tag, None, &|_| Some(Duration::MAX)).await;
-            tags.insert(tag.to_owned(), said(&outcome, now));
-        }
-        all.insert(vm, Value::Object(tags));
-    }
-    all
-}
-
-fn said(outcome: &Outcome, now: Timestamp) -> Value {
-    match (&outcome.class, &outcome.answer) {
-        (Class::Absent, _) => json!("absent"),
-        (Class::Present, Answer::Snapshot { digest, base_image }) => {
-            let mut said = json!({ "checkedAt": now });
-            for (key, value) in [("digest", digest), ("baseImage", base_image)] {
-                if let Some(value) = value {
-                    said[key] = json!(value);
-                }
-            }
-            said
-        }
-        (Class::Present, _) => json!("present"),
-        _ => json!("error"),
-    }
 }
 
 /// Adds what the running operator remembers.

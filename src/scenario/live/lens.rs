@@ -3,8 +3,13 @@
 //! the lens, the operator included, knows of the others.
 
 use crate::core::contract::keys;
+use crate::core::meta;
 use crate::core::wire::{Method, Request};
+use crate::scenario::given::Given;
+use crate::scenario::script::Script;
+use crate::scenario::steps::Step;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// The label of nodes and namespaces that says whose they are.
 pub const STORY: &str = "live.example.test/story";
@@ -184,6 +189,18 @@ fn is_over_all(path: &str) -> bool {
 
 fn path(root: &[&str], rest: &[&str]) -> String {
     format!("/{}", [root, rest].concat().join("/"))
+}
+
+/// Every namespace that a story speaks of.
+pub fn namespaces(script: &Script) -> BTreeSet<String> {
+    let Given { namespace, set, sets, objects, .. } = &script.given;
+    let applied = script.when.iter().filter_map(|step| match step {
+        Step::Apply(set) => Some(&set.object),
+        _ => None,
+    });
+    let named = set.iter().chain(sets).map(|set| &set.object).chain(objects).chain(applied);
+    let named = named.map(|object| meta::text(object, "namespace")).filter(|name| !name.is_empty());
+    named.chain([namespace.clone()]).collect()
 }
 
 #[cfg(test)]

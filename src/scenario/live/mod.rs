@@ -1,36 +1,35 @@
 //! The third stage: the shell as it runs in a cluster, against a real control plane, with the nodes and the registry of
 //! `sim` as its nodes and its registry. Time is real, and so are the control plane's controllers and its scheduler.
 
+mod abreast;
 pub mod house;
 pub mod lens;
 mod line;
 mod mirror;
 pub mod outage;
 pub mod realm;
+mod registry;
 mod rights;
 
-use super::given::Given;
 use super::happenings::Happening;
 use super::process::wire::Beyond;
 use super::process::{Process, Terms};
+use super::projection::Picture;
+use super::runner::Played;
 use super::script::Script;
 use super::setting;
 use super::stage::{OperatorEvent, QUIET, Stage};
 use super::standing;
-use super::steps::Step;
 use crate::core::control::kinds::Kind;
-use crate::core::meta;
 use crate::shell::clock::Clock;
 use crate::shell::options::Settings;
-use crate::shell::reference::Base;
 use crate::shell::registry::{Local, Registry};
-use crate::sim::http::{accept, manifests};
+use abreast::{Abreast, GRACE};
 use jiff::Timestamp;
-use lens::Lens;
+use lens::{Lens, namespaces};
 use line::{Line, Shared, lock};
 use outage::Outage;
 use realm::Cluster;
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -86,13 +85,21 @@ pub struct Live {
     /// Settling ends after this long, whether it is settled or not.
     longest: Duration,
     happenings: Vec<Happening>,
+    abreast: Abreast,
     /// The registries that are served.
     servers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Live {
-    /// The cluster as this story finds it. The number is the story's own; in memory it takes as long as `expected`.
-    pub fn new(ground: &Ground, script: &Script, number: usize, expected: Duration) -> Result<Self, String> {
+    /// The cluster as this story finds it. The number is the story's own; it was told in memory, and should take as long as
+    /// `expected`.
+    pub fn new(
+        ground: &Ground,
+        script: &Script,
+        number: usize,
+        told: &Played,
+        expected: Duration,
+    ) -> Result<Self, String> {
         let _within = ground.handle.enter();
         let (start, origin) = (Timestamp::now(), Instant::now());
         let namespaces = namespaces(script);
@@ -124,6 +131,7 @@ impl Live {
             processes: 0,
             longest: expected.saturating_add(LONGER),
             happenings: Vec::new(),
+            abreast: Abreast::with(told),
             servers: Mutex::default(),
         };
         setting::set_up(&mut live.cluster, &script.given)?;
@@ -162,12 +170,14 @@ impl Live {
 
     /// The registry of one operator, on a port of its own.
     fn registry(&self, answer: Local, clock: Clock) -> Registry {
-        let over_http = serve(&answer).and_then(|(base, server)| {
-            lock(&self.servers).push(server);
-            Ok(Registry::http(base, clock.clone())?)
-        });
-        // A machine without a free port still has its stories.
-        over_http.unwrap_or_else(|_| Registry::local(answer, clock)).with_deadline(DEADLINE)
+        let registry = match registry::serve(answer, clock.clone()) {
+            Ok((registry, server)) => {
+                lock(&self.servers).push(server);
+                registry
+            }
+            Err(error) => registry::none(&error.to_string(), clock),
+        };
+        registry.with_deadline(DEADLINE)
     }
 
     fn operators(&self) -> impl Iterator<Item = &Process> {
@@ -229,6 +239,7 @@ impl Live {
             let text = told.text.strip_prefix(&format!("{} ", told.actor)).unwrap_or(&told.text).to_owned();
             Happening::World { at: realm::since(self.start, told.at), actor: told.actor, text }
         }));
+        self.abreast.heard(&heard);
         self.happenings.extend(heard);
     }
 
@@ -323,6 +334,25 @@ impl Stage for Live {
         }
     }
 
+    fn waited(&mut self, step: usize, settled: bool) {
+        let end = self.now().saturating_add(GRACE);
+        loop {
+            self.hear();
+            let stands = settled.then(|| Picture::of(&mut self.cluster));
+            let unlike = stands.map(|stands| self.abreast.unlike(step, &stands)).unwrap_or_default();
+            let behind: Vec<&str> = self.abreast.behind(step).into_iter().chain(unlike).collect();
+            if behind.is_empty() {
+                return;
+            }
+            if self.now() >= end {
+                let text = format!("has not come yet: {}", behind.join(", "));
+                self.happenings.push(Happening::Note { at: self.now(), text });
+                return;
+            }
+            self.moment(Duration::from_millis(100));
+        }
+    }
+
     fn settle(&mut self) {
         let begun = self.now();
         loop {
@@ -363,33 +393,4 @@ impl Drop for Live {
         lock(&self.servers).iter().for_each(JoinHandle::abort);
         self.cluster.clear();
     }
-}
-
-/// Serves a registry on a free port of loopback.
-fn serve(answer: &Local) -> Result<(Base, JoinHandle<()>), Box<dyn std::error::Error>> {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-    listener.set_nonblocking(true)?;
-    let base = Base::parse(&listener.local_addr()?.to_string(), None)?;
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    let answer = Arc::clone(answer);
-    let server = tokio::spawn(async move {
-        let handle = move |request: http::Request<hyper::body::Incoming>| {
-            let answer = Arc::clone(&answer);
-            async move { manifests(&request, |verb, vm, tag| answer(verb, vm, tag, None)).await }
-        };
-        accept(listener, handle).await.ok();
-    });
-    Ok((base, server))
-}
-
-/// Every namespace that a story speaks of.
-fn namespaces(script: &Script) -> BTreeSet<String> {
-    let Given { namespace, set, sets, objects, .. } = &script.given;
-    let applied = script.when.iter().filter_map(|step| match step {
-        Step::Apply(set) => Some(&set.object),
-        _ => None,
-    });
-    let named = set.iter().chain(sets).map(|set| &set.object).chain(objects).chain(applied);
-    let named = named.map(|object| meta::text(object, "namespace")).filter(|name| !name.is_empty());
-    named.chain([namespace.clone()]).collect()
 }

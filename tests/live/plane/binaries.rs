@@ -10,7 +10,7 @@ const PROGRAMS: [&str; 5] = ["etcd", "kube-apiserver", "kube-controller-manager"
 /// The folder with all programs: that of `KUBEBUILDER_ASSETS`, or what `make control-plane` has built. Where there is
 /// none, the text says what to do.
 pub fn folder() -> Result<PathBuf, String> {
-    let (folder, from) = match std::env::var_os("KUBEBUILDER_ASSETS") {
+    let (folder, from) = match std::env::var_os("KUBEBUILDER_ASSETS").filter(|given| !given.is_empty()) {
         Some(given) => (PathBuf::from(given), "KUBEBUILDER_ASSETS"),
         None => {
             (Path::new(env!("CARGO_MANIFEST_DIR")).join(".cache/control-plane/bin"), "what `make control-plane` builds")
@@ -19,18 +19,20 @@ pub fn folder() -> Result<PathBuf, String> {
     let missing: Vec<&str> = PROGRAMS.into_iter().filter(|program| !folder.join(program).is_file()).collect();
     if !missing.is_empty() {
         return Err(format!(
-            "no control plane: {} ({from}) has no {}; run `make control-plane` (needs Go), or set KUBEBUILDER_ASSETS \
-             to a folder with them",
+            "no control plane: {} ({from}) has no {}; run `make control-plane` (needs Go) without KUBEBUILDER_ASSETS, or \
+             set that to a folder with all of {}",
             folder.display(),
-            missing.join(", ")
+            missing.join(", "),
+            PROGRAMS.join(", ")
         ));
     }
-    for program in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
+    for program in PROGRAMS {
+        let expected = if program == "etcd" { "etcd Version: 3." } else { RELEASE };
         let version = version(&folder.join(program))?;
-        if !version.contains(RELEASE) {
+        if !version.contains(expected) {
             return Err(format!(
-                "{} says it is {version:?}, and the tests are for Kubernetes {RELEASE}x: run `make control-plane`, or \
-                 set KUBEBUILDER_ASSETS to such a release",
+                "{} says it is {version:?}, and the tests are for Kubernetes {RELEASE}x with etcd 3: run `make \
+                 control-plane` without KUBEBUILDER_ASSETS, or set that to such a release",
                 folder.join(program).display()
             ));
         }
@@ -39,7 +41,8 @@ pub fn folder() -> Result<PathBuf, String> {
 }
 
 fn version(program: &Path) -> Result<String, String> {
-    let output = Command::new(program).arg("--version").output();
+    let arguments: &[&str] = if program.ends_with("kubectl") { &["version", "--client"] } else { &["--version"] };
+    let output = Command::new(program).args(arguments).output();
     let output = output.map_err(|error| format!("{} does not start: {error}", program.display()))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

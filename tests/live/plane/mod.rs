@@ -4,12 +4,13 @@
 pub mod binaries;
 pub mod certs;
 mod kubeconfig;
+pub mod leftovers;
+pub mod ports;
 mod process;
 
 use certs::{Authority, Fault, Identity};
 use kubeconfig::write_kubeconfig;
 use process::Process;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -50,10 +51,7 @@ impl ControlPlane {
         let authority = Authority::new(folder)?;
         authority.server("apiserver")?;
         authority.server("etcd")?;
-        // All are held at once, so that no two are the same.
-        let held = (0..5).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<Vec<_>, _>>()?;
-        let ports = held.iter().map(|one| Ok(one.local_addr()?.port())).collect::<std::io::Result<Vec<u16>>>()?;
-        drop(held);
+        let ports = ports::free(5)?;
         let server = format!("https://127.0.0.1:{}", ports[2]);
         let mut programs = programs(folder, &ports);
         let server_of = programs.iter_mut().filter(|program| program.name == "kube-apiserver");
@@ -73,6 +71,8 @@ impl ControlPlane {
         plane.wait_ready()?;
         plane.run("kube-controller-manager")?;
         plane.run("kube-scheduler")?;
+        // The first thing that controllers do of which a namespace's pods need something.
+        plane.wait_for(&["get", "serviceaccount", "default", "--namespace=default"], "its controllers run")?;
         Ok(plane)
     }
 
@@ -99,9 +99,7 @@ impl ControlPlane {
 
     /// A client that retries nothing by itself, for the user of this kubeconfig. To be called within a runtime.
     pub async fn client(&self, kubeconfig: &Path) -> Result<kube::Client, Fault> {
-        let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig)?;
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await?;
-        Ok(cocoon_operator::shell::client::connect(config)?)
+        connect(kubeconfig).await
     }
     /// The administrator's kubeconfig.
     pub fn admin(&self) -> PathBuf {
@@ -146,6 +144,11 @@ impl ControlPlane {
 
     /// Waits until the API server says that it is ready.
     pub fn wait_ready(&mut self) -> Result<(), Fault> {
+        self.wait_for(&["get", "--raw", "/readyz"], "the API server is ready")
+    }
+
+    /// Waits until this is answered, and all programs run.
+    fn wait_for(&mut self, question: &[&str], what: &str) -> Result<(), Fault> {
         let until = Instant::now() + START;
         loop {
             for process in self.programs.iter_mut().filter_map(|program| program.process.as_mut()) {
@@ -154,7 +157,8 @@ impl ControlPlane {
             let output = std::process::Command::new(self.kubectl())
                 .arg("--kubeconfig")
                 .arg(self.admin())
-                .args(["--request-timeout=2s", "get", "--raw", "/readyz"])
+                .arg("--request-timeout=2s")
+                .args(question)
                 .output()?;
             if output.status.success() {
                 return Ok(());
@@ -163,9 +167,8 @@ impl ControlPlane {
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
                 let logs = self.programs.iter().filter_map(|program| program.process.as_ref());
                 let logs: Vec<String> = logs.map(Process::last_words).collect();
-                return Err(
-                    format!("the API server is not ready after {START:?}: {said}\n{}", logs.join("\n\n")).into()
-                );
+                let logs = logs.join("\n\n");
+                return Err(format!("it is not so after {START:?} that {what}: {said}\n{logs}").into());
             }
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -175,6 +178,14 @@ impl ControlPlane {
     pub fn forget(&mut self) {
         self.keep = false;
     }
+}
+
+/// A client with these credentials; no proxy of the environment stands before loopback.
+pub async fn connect(kubeconfig: &Path) -> Result<kube::Client, Fault> {
+    let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig)?;
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await?;
+    config.proxy_url = None;
+    Ok(cocoon_operator::shell::client::connect(config)?)
 }
 
 impl Drop for ControlPlane {
