@@ -86,4 +86,4 @@ mutants: setup ## Replace code piece by piece and see whether a test notices (sl
 	@$(CARGO) mutants --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-mutants
 	$(CARGO) mutants --file 'src/core/**/concerns/*.rs'
 
-ci: check test generated ## All that must hold before a change goes in
+ci: check test test-live generated ## All that must hold before a change goes in

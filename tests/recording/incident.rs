@@ -164,3 +164,17 @@ fn one_of_several_lives_is_picked() {
     let fault = replay::run(&args(Some("nobody's"))).expect_err("no such life");
     assert!(fault.code() == 2 && fault.to_string().contains(&first), "{fault}");
 }
+
+/// What no cluster would take is written down all the same, and whoever calls hears that it cannot be played.
+#[test]
+fn a_scenario_that_cannot_be_played_ends_with_1() {
+    let dir = Dir::new("unplayable");
+    let file = dir.path().join("passes-1.jsonl");
+    let text = std::fs::read_to_string(RECORDING).expect("read").replace(NAMESPACE, "No_Namespace");
+    std::fs::write(&file, text).expect("written");
+    let object = Some("No_Namespace/netprobe-a".to_owned());
+    let args = replay::Args { as_scenario: true, object, ..replay::Args::of(&[file.to_str().expect("UTF-8")]) };
+    let report = replay::run(&args).expect("a scenario");
+    assert!(report.text.starts_with("# does not "), "{}", report.text);
+    assert_eq!(report.code, 1, "{}", report.text);
+}

@@ -6,12 +6,14 @@ use crate::scenario::projection::{Marks, Picture, by_step, mark};
 use crate::scenario::runner::Played;
 use std::time::Duration;
 
-/// For how long it is waited for at the end of a step.
-pub const GRACE: Duration = Duration::from_secs(15);
+/// For how long a story waits for it, over all its steps.
+const GRACE: Duration = Duration::from_secs(60);
 
 /// How far the story was in memory, step by step, and how far it is here.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Abreast {
+    /// What is left of the time to wait for it.
+    pub grace: Duration,
     there: Vec<Marks>,
     stood: Vec<Picture>,
     here: Marks,
@@ -20,7 +22,7 @@ pub struct Abreast {
 impl Abreast {
     /// With a story that was told in memory.
     pub fn with(told: &Played) -> Self {
-        Self { there: by_step(&told.happenings), stood: told.pictures.clone(), here: Marks::new() }
+        Self { grace: GRACE, there: by_step(&told.happenings), stood: told.pictures.clone(), here: Marks::new() }
     }
 
     /// These have happened here.

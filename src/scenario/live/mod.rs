@@ -24,7 +24,7 @@ use crate::core::control::kinds::Kind;
 use crate::shell::clock::Clock;
 use crate::shell::options::Settings;
 use crate::shell::registry::{Local, Registry};
-use abreast::{Abreast, GRACE};
+use abreast::Abreast;
 use jiff::Timestamp;
 use lens::{Lens, namespaces};
 use line::{Line, Shared, lock};
@@ -335,18 +335,20 @@ impl Stage for Live {
     }
 
     fn waited(&mut self, step: usize, settled: bool) {
-        let end = self.now().saturating_add(GRACE);
+        let begun = self.now();
         loop {
             self.hear();
             let stands = settled.then(|| Picture::of(&mut self.cluster));
             let unlike = stands.map(|stands| self.abreast.unlike(step, &stands)).unwrap_or_default();
             let behind: Vec<&str> = self.abreast.behind(step).into_iter().chain(unlike).collect();
             if behind.is_empty() {
+                self.abreast.grace = self.abreast.grace.saturating_sub(self.now().saturating_sub(begun));
                 return;
             }
-            if self.now() >= end {
+            if self.now().saturating_sub(begun) >= self.abreast.grace {
                 let text = format!("has not come yet: {}", behind.join(", "));
                 self.happenings.push(Happening::Note { at: self.now(), text });
+                self.abreast.grace = Duration::ZERO;
                 return;
             }
             self.moment(Duration::from_millis(100));
