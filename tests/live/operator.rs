@@ -14,6 +14,8 @@ const START: Duration = Duration::from_secs(30);
 const BEGINS: &str = "the work begins";
 /// It has nothing to do once it has had nothing to do for this long: its own writes come back to it sooner.
 const CALM: Duration = Duration::from_secs(2);
+/// It comes to rest within this.
+const SETTLE: Duration = Duration::from_secs(60);
 /// It ends within this when it is asked to.
 const GRACE: Duration = Duration::from_secs(25);
 
@@ -49,25 +51,31 @@ impl Operator {
             .stderr(std::fs::File::create(log)?)
             .spawn()?;
         let mut operator = Self { child, log: log.to_owned(), metrics };
-        operator
-            .until("ready", |_| Ok(get(probes, "/readyz").is_some_and(|answer| answer.starts_with("HTTP/1.1 200"))))?;
+        operator.until(START, "ready", |_| {
+            Ok(get(probes, "/readyz").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")))
+        })?;
         Ok(operator)
     }
 
     /// It knows all objects there are.
     fn wait_ready(&mut self) -> Result<(), Fault> {
-        self.until("at work", |operator| Ok(operator.said()?.contains(BEGINS)))
+        self.until(START, "at work", |operator| Ok(operator.said()?.contains(BEGINS)))
     }
 
     /// Waits until this is so, for as long as it runs.
-    fn until(&mut self, what: &str, holds: impl Fn(&Self) -> Result<bool, Fault>) -> Result<(), Fault> {
-        let until = Instant::now() + START;
+    fn until(
+        &mut self,
+        longest: Duration,
+        what: &str,
+        holds: impl Fn(&Self) -> Result<bool, Fault>,
+    ) -> Result<(), Fault> {
+        let until = Instant::now() + longest;
         while !holds(self)? {
             if let Some(status) = self.child.try_wait()? {
                 return Err(format!("the operator ended by itself ({status}):\n{}", self.said()?).into());
             }
             if Instant::now() > until {
-                return Err(format!("the operator is not {what} after {START:?}:\n{}", self.said()?).into());
+                return Err(format!("the operator is not {what} after {longest:?}:\n{}", self.said()?).into());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -85,9 +93,9 @@ impl Operator {
             };
             Ok(names.iter().all(|name| at_rest.iter().any(|line| is_of(line, name))))
         };
-        self.until("at rest on everything", looked_at)?;
+        self.until(SETTLE, "at rest on everything", looked_at)?;
         let (mut passes, mut since) = (self.passes()?, Instant::now());
-        let until = Instant::now() + START;
+        let until = Instant::now() + SETTLE;
         while since.elapsed() < CALM {
             if Instant::now() > until {
                 return Err(format!("the operator has no rest:\n{}", self.said()?).into());
