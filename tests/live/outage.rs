@@ -22,7 +22,7 @@ const AWAY: Duration = Duration::from_secs(20);
 /// It is started anew for so long.
 const RESTART: Duration = Duration::from_secs(60);
 /// All sets run this long after it is back.
-const RECOVERY: Duration = Duration::from_secs(120);
+const RECOVERY: Duration = Duration::from_secs(180);
 /// What was refused has been told.
 const TOLD: SignedDuration = SignedDuration::from_secs(1);
 
