@@ -5,7 +5,7 @@ use crate::audit::Call;
 use crate::bump;
 use crate::follow::follow;
 use crate::operator::Operator;
-use crate::place::{Place, Places, name, pods, sets};
+use crate::place::{Place, Places, Test, name, pods, sets};
 use cocoon_operator::core::contract::keys::DELETE_VM_NAMES;
 use cocoon_operator::core::wire::{JSON, MERGE_PATCH, Method, Request};
 use cocoon_operator::scenario::realm::Realm;
@@ -15,9 +15,6 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// What a trial does to the place.
-type Test = fn(&mut Place) -> Result<(), Failed>;
 
 /// What VMs take to boot here.
 const SHORT: Duration = Duration::from_millis(300);

@@ -26,6 +26,9 @@ use tokio::runtime::Handle;
 const ADMISSION: &str = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
 const NODES: [&str; 3] = ["node-a", "node-b", "node-c"];
 
+/// What a test does to the place.
+pub type Test = fn(&mut Place) -> Result<(), Failed>;
+
 /// Where the place will be.
 #[derive(Clone)]
 pub struct Places {
@@ -51,7 +54,7 @@ impl Places {
     }
 
     /// A test that has it alone, after all that were listed before.
-    pub fn trial(&self, name: &str, test: impl FnOnce(&mut Place) -> Result<(), Failed> + Send + 'static) -> Trial {
+    pub fn trial(&self, name: &str, test: Test) -> Trial {
         let (places, turn) = (self.clone(), self.turns.next());
         Trial::test(name, move || {
             turn.wait();
@@ -60,7 +63,7 @@ impl Places {
     }
 
     /// Starts it where it is not, and tidies it up whatever the test came to.
-    fn with(&self, test: impl FnOnce(&mut Place) -> Result<(), Failed>) -> Result<(), Failed> {
+    fn with(&self, test: Test) -> Result<(), Failed> {
         let mut held = self.held();
         if matches!(*held, State::NotYet) {
             *held = match Place::open(&self.programs, &self.handle) {

@@ -5,7 +5,7 @@ use crate::Plane;
 use crate::audit::{self, Call};
 use crate::ground::OPERATOR;
 use crate::incident::check;
-use crate::place::{Place, Places, pods};
+use crate::place::{Place, Places, Test, pods};
 use crate::role::{CLUSTER_ROLE, OWN_ROLE};
 use crate::stories::Progress;
 use cocoon_operator::core::wire::{JSON, MERGE_PATCH, Method, Request};
@@ -29,7 +29,7 @@ struct Unused {
     /// What it is for.
     why: &'static str,
     /// What shows that it is right to have it.
-    test: (&'static str, fn(&mut Place) -> Result<(), Failed>),
+    test: (&'static str, Test),
 }
 
 const REQUESTS: &str = "requests for hibernation are watched, and nothing is done about one yet; what would be sent is \
