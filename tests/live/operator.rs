@@ -29,7 +29,12 @@ pub struct Operator {
 impl Operator {
     /// Starts one and waits until it is ready.
     pub fn start(kubeconfig: &Path, registry: SocketAddr, log: &Path, more: &[&str]) -> Result<Self, Fault> {
-        let mut operator = Self::spawn(kubeconfig, registry, log, more)?;
+        // Its ports were free a moment ago; the stories' connections may have taken one since.
+        let start = || Self::spawn(kubeconfig, registry, log, more);
+        let mut operator = match start() {
+            Err(error) if error.to_string().contains("Address already in use") => start()?,
+            started => started?,
+        };
         operator.wait_ready()?;
         Ok(operator)
     }
