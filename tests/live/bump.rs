@@ -1,58 +1,71 @@
 //! A second writer: it changes every set and every pod of a namespace several times in its first second.
 
+use crate::follow::{Follow, follow};
 use crate::place::{Place, name, pods, sets};
 use cocoon_operator::core::wire::{MERGE_PATCH, Method, Reply, Request};
 use cocoon_operator::shell::client::Api;
-use serde_json::{Value, json};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-use tokio::task::JoinHandle;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// When it writes to an object, counted from its first sight of it.
-const AT: [u64; 6] = [0, 30, 80, 200, 450, 900];
+pub const AT: [u64; 6] = [0, 30, 80, 200, 450, 900];
+/// The last writes are over within this.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How often it has written to an object, and how often that went well.
+type Counts = Arc<Mutex<BTreeMap<String, (usize, usize)>>>;
 
 /// The writer at work.
 pub struct Bumps {
-    tasks: Vec<JoinHandle<()>>,
-    count: Arc<AtomicUsize>,
-}
-
-impl Bumps {
-    /// Ends it; how often it has written.
-    pub fn end(self) -> usize {
-        self.tasks.iter().for_each(JoinHandle::abort);
-        self.count.load(Ordering::Relaxed)
-    }
+    counts: [Counts; 2],
+    _watches: [Follow; 2],
 }
 
 /// Begins.
 pub fn start(place: &Place, namespace: &str) -> Bumps {
-    let count = Arc::new(AtomicUsize::new(0));
-    let watch = |path: String| place.handle.spawn(follow(Arc::clone(&place.api), path, Arc::clone(&count)));
-    Bumps { tasks: vec![watch(sets(namespace)), watch(pods(namespace))], count: Arc::clone(&count) }
+    let counts = [Counts::default(), Counts::default()];
+    let watch = |path: String, counts: &Counts| {
+        let (api, handle, counts, within) =
+            (Arc::clone(&place.api), place.handle.clone(), Arc::clone(counts), path.clone());
+        follow(place, &path, move |kind, object| {
+            if kind == "ADDED" {
+                handle.spawn(bump(Arc::clone(&api), format!("{within}/{}", name(&object)), Arc::clone(&counts)));
+            }
+        })
+    };
+    let watches = [watch(sets(namespace), &counts[0]), watch(pods(namespace), &counts[1])];
+    Bumps { counts, _watches: watches }
 }
 
-async fn follow(api: Arc<Api>, path: String, count: Arc<AtomicUsize>) {
-    let request = Request::new(Method::Get, path.clone()).with_query("watch", "true");
-    let Ok(mut lines) = api.open("second writer", &request).await else { return };
-    while let Ok(line) = lines.next().await {
-        let event: Value = serde_json::from_slice(&line).unwrap_or_default();
-        if event["type"] == "ADDED" {
-            let object = format!("{path}/{}", name(&event["object"]));
-            tokio::spawn(bump(Arc::clone(&api), object, Arc::clone(&count)));
+impl Bumps {
+    /// Ends it, once it has done with all that it has seen: how many writes went well, for each set and for each pod.
+    pub fn end(self) -> [Vec<usize>; 2] {
+        let until = Instant::now() + GRACE;
+        let done = |counts: &Counts| lock(counts).values().all(|(tried, _)| *tried == AT.len());
+        while !self.counts.iter().all(done) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(50));
         }
+        self.counts.each_ref().map(|counts| lock(counts).values().map(|(_, well)| *well).collect())
     }
 }
 
-async fn bump(api: Arc<Api>, object: String, count: Arc<AtomicUsize>) {
+fn lock(counts: &Counts) -> MutexGuard<'_, BTreeMap<String, (usize, usize)>> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn bump(api: Arc<Api>, object: String, counts: Counts) {
     let begun = tokio::time::Instant::now();
+    lock(&counts).entry(object.clone()).or_default();
     for (number, at) in AT.into_iter().enumerate() {
         tokio::time::sleep_until(begun + Duration::from_millis(at)).await;
         let patch = json!({"metadata": {"annotations": {"example.test/bump": number.to_string()}}});
         let request = Request::new(Method::Patch, object.clone()).with_body(MERGE_PATCH, patch);
-        if let Reply::Http { status: 200, .. } = api.send("second writer", &request).await {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
+        let went_well = matches!(api.send("second writer", &request).await, Reply::Http { status: 200, .. });
+        let mut counts = lock(&counts);
+        let (tried, well) = counts.entry(object.clone()).or_default();
+        *tried += 1;
+        *well += usize::from(went_well);
     }
 }

@@ -10,6 +10,12 @@ use std::time::{Duration, Instant};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cocoon-operator");
 /// It is ready within this.
 const START: Duration = Duration::from_secs(30);
+/// What it says once it knows all objects there are.
+const BEGINS: &str = "the work begins";
+/// It has nothing to do once it has had nothing to do for this long: its own writes come back to it sooner.
+const CALM: Duration = Duration::from_secs(2);
+/// It comes to rest within this.
+const SETTLE: Duration = Duration::from_secs(60);
 /// It ends within this when it is asked to.
 const GRACE: Duration = Duration::from_secs(25);
 
@@ -23,7 +29,12 @@ pub struct Operator {
 impl Operator {
     /// Starts one and waits until it is ready.
     pub fn start(kubeconfig: &Path, registry: SocketAddr, log: &Path, more: &[&str]) -> Result<Self, Fault> {
-        let operator = Self::spawn(kubeconfig, registry, log, more)?;
+        // Its ports were free a moment ago; the stories' connections may have taken one since.
+        let start = || Self::spawn(kubeconfig, registry, log, more);
+        let mut operator = match start() {
+            Err(error) if error.to_string().contains("Address already in use") => start()?,
+            started => started?,
+        };
         operator.wait_ready()?;
         Ok(operator)
     }
@@ -44,36 +55,81 @@ impl Operator {
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(log)?)
             .spawn()?;
-        let operator = Self { child, log: log.to_owned(), metrics };
-        let until = Instant::now() + START;
-        while !get(probes, "/readyz").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
-            if Instant::now() > until {
-                return Err(format!("the operator is not ready after {START:?}:\n{}", operator.said()).into());
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let mut operator = Self { child, log: log.to_owned(), metrics };
+        operator.until(START, "ready", |_| {
+            Ok(get(probes, "/readyz").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")))
+        })?;
         Ok(operator)
     }
 
     /// It knows all objects there are.
-    fn wait_ready(&self) -> Result<(), Fault> {
-        let until = Instant::now() + START;
-        while !self.said().contains("the work begins") {
+    fn wait_ready(&mut self) -> Result<(), Fault> {
+        self.until(START, "at work", |operator| Ok(operator.said()?.contains(BEGINS)))
+    }
+
+    /// Waits until this is so, for as long as it runs.
+    fn until(
+        &mut self,
+        longest: Duration,
+        what: &str,
+        holds: impl Fn(&Self) -> Result<bool, Fault>,
+    ) -> Result<(), Fault> {
+        let until = Instant::now() + longest;
+        while !holds(self)? {
+            if let Some(status) = self.child.try_wait()? {
+                return Err(format!("the operator ended by itself ({status}):\n{}", self.said()?).into());
+            }
             if Instant::now() > until {
-                return Err(format!("the operator does not begin:\n{}", self.said()).into());
+                return Err(format!("the operator is not {what} after {longest:?}:\n{}", self.said()?).into());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(())
     }
 
+    /// Waits until it has looked at each of these objects and come to rest, and has had nothing to do since for `CALM`.
+    pub fn settles(&mut self, namespace: &str, names: &[&str]) -> Result<Duration, Fault> {
+        let begun = Instant::now();
+        let looked_at = |operator: &Self| {
+            let at_rest = operator.lines("DEBUG")?;
+            let namespace = format!("namespace=\"{namespace}\"");
+            let is_of = |line: &String, name: &str| {
+                line.contains("at rest") && line.contains(&namespace) && line.contains(&format!(" name=\"{name}\""))
+            };
+            Ok(names.iter().all(|name| at_rest.iter().any(|line| is_of(line, name))))
+        };
+        self.until(SETTLE, "at rest on everything", looked_at)?;
+        let (mut passes, mut since) = (self.passes()?, Instant::now());
+        let until = Instant::now() + SETTLE;
+        while since.elapsed() < CALM {
+            if Instant::now() > until {
+                return Err(format!("the operator has no rest:\n{}", self.said()?).into());
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            let is_idle = self.metric("workqueue_depth")? + self.metric("controller_runtime_active_workers")? == 0.0;
+            let now = self.passes()?;
+            if now != passes || !is_idle {
+                (passes, since) = (now, Instant::now());
+            }
+        }
+        Ok(begun.elapsed())
+    }
+
+    /// How many passes are over.
+    fn passes(&self) -> Result<f64, Fault> {
+        self.metric("controller_runtime_reconcile_total")
+    }
     /// Everything it has written.
-    pub fn said(&self) -> String {
-        std::fs::read_to_string(&self.log).unwrap_or_default()
+    pub fn said(&self) -> Result<String, Fault> {
+        Ok(std::fs::read_to_string(&self.log)?)
     }
     /// The lines of this level.
-    pub fn lines(&self, level: &str) -> Vec<String> {
-        self.said().lines().filter(|line| line.contains(&format!(" {level} "))).map(str::to_owned).collect()
+    pub fn lines(&self, level: &str) -> Result<Vec<String>, Fault> {
+        let (said, level) = (self.said()?, format!(" {level} "));
+        if !said.lines().any(|line| line.contains(" INFO ") && line.contains(BEGINS)) {
+            return Err(format!("this is no log of an operator at work:\n{said}").into());
+        }
+        Ok(said.lines().filter(|line| line.contains(&level)).map(str::to_owned).collect())
     }
     /// The sum of all series of a metric.
     pub fn metric(&self, name: &str) -> Result<f64, Fault> {
@@ -99,12 +155,6 @@ impl Drop for Operator {
         self.child.kill().ok();
         self.child.wait().ok();
     }
-}
-
-/// True where `run` knows this flag.
-pub fn knows(flag: &str) -> bool {
-    let output = Command::new(PROGRAM).args(["run", "--help"]).output();
-    output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(flag))
 }
 
 /// One whole answer, with its head.
