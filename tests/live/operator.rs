@@ -1,8 +1,9 @@
 //! The operator as it runs in a cluster: a process of its own, which is known only by what it writes and serves.
 
 use crate::plane::certs::Fault;
+use crate::plane::ports;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -29,20 +30,14 @@ pub struct Operator {
 impl Operator {
     /// Starts one and waits until it is ready.
     pub fn start(kubeconfig: &Path, registry: SocketAddr, log: &Path, more: &[&str]) -> Result<Self, Fault> {
-        // Its ports were free a moment ago; the stories' connections may have taken one since.
-        let start = || Self::spawn(kubeconfig, registry, log, more);
-        let mut operator = match start() {
-            Err(error) if error.to_string().contains("Address already in use") => start()?,
-            started => started?,
-        };
+        let mut operator = Self::spawn(kubeconfig, registry, log, more)?;
         operator.wait_ready()?;
         Ok(operator)
     }
 
     fn spawn(kubeconfig: &Path, registry: SocketAddr, log: &Path, more: &[&str]) -> Result<Self, Fault> {
-        let held = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
-        let [metrics, probes] = [held[0].local_addr()?, held[1].local_addr()?];
-        drop(held);
+        let ports = ports::free(2)?;
+        let [metrics, probes] = [ports[0], ports[1]].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         let child = Command::new(PROGRAM)
             .env_clear()
             .arg("run")
