@@ -6,6 +6,7 @@ mod audit;
 mod bump;
 mod conform;
 mod conformance;
+mod facts;
 mod ground;
 mod incident;
 mod operator;
@@ -22,6 +23,7 @@ use plane::{ControlPlane, binaries};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
+use tokio::runtime::Handle;
 
 /// So many tests run at once.
 const SIDE_BY_SIDE: usize = 64;
@@ -66,7 +68,7 @@ fn main() -> ExitCode {
     all.extend(rights::trials(&places));
     all.extend(takeover::trials(&places));
     all.extend(outage::trials(&places));
-    all.extend(trials(&plane));
+    all.extend(trials(&plane, runtime.handle()));
     let progress = stories::Progress::default();
     all.push(outage::amid_stories(&plane, &ground, &progress));
     all.extend(stories::trials(&ground, &progress));
@@ -89,7 +91,8 @@ fn not_run(why: &str) -> ExitCode {
     if std::env::var_os("CI").is_some_and(|value| value == "true") { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-fn trials(plane: &Plane) -> Vec<Trial> {
+fn trials(plane: &Plane, handle: &Handle) -> Vec<Trial> {
+    let handle = handle.clone();
     let version = on(plane, |plane| {
         let output = Command::new(plane.kubectl())
             .arg("--kubeconfig")
@@ -111,7 +114,16 @@ fn trials(plane: &Plane) -> Vec<Trial> {
             Err(format!("known differences that are none any more: {idle:#?}").into())
         }
     });
-    vec![Trial::test("plane::serves_this_release", version), Trial::test("conformance", conformance)]
+    let facts = on(plane, move |plane| {
+        let report = facts::run(plane, &handle)?;
+        println!("{report}");
+        if report.differ.is_empty() { Ok(()) } else { Err("the real API server does not answer as recorded".into()) }
+    });
+    vec![
+        Trial::test("plane::serves_this_release", version),
+        Trial::test("conformance", conformance),
+        Trial::test("facts", facts),
+    ]
 }
 
 /// A test that has the control plane for as long as it takes.
