@@ -39,7 +39,7 @@ fn every_fact_is_played_or_excused() {
     assert_eq!(table.len(), TABLE.len(), "a fact stands in the table twice");
     assert_eq!(facts(), table, "facts on disk and facts in the table");
     for (name, treatment) in TABLE {
-        if let Treatment::Excused(why) | Treatment::Simulated(_, why) = treatment {
+        if let Treatment::Excused(why) | Treatment::Simulated(_, why) | Treatment::Read(why) = treatment {
             assert!(!why.is_empty(), "{name} is excused without a reason");
         }
     }

@@ -11,14 +11,17 @@ pub enum Treatment {
     Played(fn(&mut Stage)),
     /// Prepared by this and played to the simulated server alone, for this reason.
     Simulated(fn(&mut Stage), &'static str),
-    /// Read by code of its own: the logs by `logs.rs`, the definition by every stage.
-    Read,
+    /// No request and its answer, but this.
+    Read(&'static str),
     /// Not played, for this reason.
     Excused(&'static str),
 }
 
 use Treatment::{Excused, Played, Read, Simulated};
 
+const LOG: &str = "the log of a deletion: `logs.rs` tells it to the simulated server, and `owners` and `namespace-ends` of the \
+    conformance script tell such deletions to both";
+const KIND: &str = "the kind of the facts, which every stage has";
 const APPLY: &str = "server-side apply is not part of the store";
 
 const MOMENT: &str =
@@ -74,13 +77,13 @@ pub const TABLE: &[(&str, Treatment)] = &[
     ("e3-rbac-list-cluster.json", Played(c::alice)),
     ("e4-anonymous.json", Played(c::anonymous)),
     ("e5-bad-token.json", Played(c::bad_token)),
-    ("events-cr-bg-nofin.jsonl", Read),
-    ("events-cr-bg.jsonl", Read),
-    ("events-cr-fg.jsonl", Read),
-    ("events-cr-orphan.jsonl", Read),
-    ("events-ns-legacy-order.jsonl", Read),
-    ("events-ns-ordered.jsonl", Read),
-    ("events-ns-podfin.jsonl", Read),
+    ("events-cr-bg-nofin.jsonl", Read(LOG)),
+    ("events-cr-bg.jsonl", Read(LOG)),
+    ("events-cr-fg.jsonl", Read(LOG)),
+    ("events-cr-orphan.jsonl", Read(LOG)),
+    ("events-ns-legacy-order.jsonl", Read(LOG)),
+    ("events-ns-ordered.jsonl", Read(LOG)),
+    ("events-ns-podfin.jsonl", Read(LOG)),
     ("f1-podsecurity.json", Played(c::pod_security)),
     ("f2-podsecurity-warn.json", Played(c::pod_security_warning)),
     ("g1-jsonpatch-test-cr.json", Played(c::g1)),
@@ -175,7 +178,7 @@ pub const TABLE: &[(&str, Treatment)] = &[
     ("s2-etcd-too-large.json", Played(m::too_large_for_etcd)),
     ("s3-annotations-too-long.json", Played(m::long_annotations)),
     ("s4-binding-conflict.json", Played(m::bound)),
-    ("widget-crd.json", Read),
+    ("widget-crd.json", Read(KIND)),
     ("x01-pod-in-fresh-ns.json", Played(m::fresh_namespace)),
     ("x02-pod-no-default-sa.json", Simulated(m::no_service_account, DOWN)),
     ("x03-pod-in-terminating-ns-quota-and-sa.json", Simulated(m::everything_wrong, DOWN)),
