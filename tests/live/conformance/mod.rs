@@ -42,7 +42,7 @@ pub enum Step {
 /// waited for.
 pub enum End {
     /// It shows this write, which is made last.
-    Seen(Call),
+    Seen(Box<Call>),
     /// It says that what was there at the beginning has been shown.
     Listed,
     /// The server ends it, or does not open it.

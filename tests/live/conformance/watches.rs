@@ -26,12 +26,12 @@ fn watch(title: &str, path: String, calls: Vec<Call>, end: End) -> Step {
 
 /// The watch has shown everything when it shows this set.
 fn seen_set(name: &str, app: &str) -> End {
-    End::Seen(post(SETS, set(name, app)))
+    End::Seen(Box::new(post(SETS, set(name, app))))
 }
 
 /// The watch has shown everything when it shows this change.
 fn seen_label(name: &str, app: &str) -> End {
-    End::Seen(label(&format!("{SETS}/{name}"), Some(app)))
+    End::Seen(Box::new(label(&format!("{SETS}/{name}"), Some(app))))
 }
 
 fn label(at: &str, app: Option<&str>) -> Call {
@@ -91,7 +91,7 @@ fn pods() -> Vec<Step> {
         }
         object
     };
-    let seen = |name: &str, app: &str, node: Option<&str>| End::Seen(post(PODS, pod(name, app, node)));
+    let seen = |name: &str, app: &str, node: Option<&str>| End::Seen(Box::new(post(PODS, pod(name, app, node))));
     let one = format!("{PODS}/one");
     let life = vec![
         post(PODS, pod("one", "a", Some("nowhere-to-run"))),
