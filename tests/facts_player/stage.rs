@@ -1,22 +1,33 @@
-//! What a played fact needs: a store with a past, and what the recorded names stand for in it.
+//! What a played fact needs: a server with a past, and what the recorded names stand for in it.
 
+use super::server::{Answer, Server, read};
 use cocoon_operator::core::wire::{JSON, JSON_PATCH, MERGE_PATCH, Method, Request};
-use cocoon_operator::sim::store::{Match, Refusal, Rule, Store, StoreReply};
+use cocoon_operator::sim::store::{Match, Refusal, Rule, Store};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 pub const WIDGETS: &str = "/apis/example.test/v1/namespaces";
 
-/// A store and the words to be replaced in a recorded request and its answer.
+/// What controllers do in their time, they do within this.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// From one look at it to the next.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A server and the words to be replaced in a recorded request and its answer.
 pub struct Stage {
-    pub store: Store,
+    pub server: Box<dyn Server>,
     pub user: String,
     /// Recorded text, and what it is here.
     pub swaps: Vec<(String, String)>,
     /// A body for requests whose recorded one was left out for its size.
     pub body: Option<Value>,
-    /// Messages are compared up to this text: what follows is Go's own.
+    /// Messages are compared up to this text: what follows is Go's own, or that of a server that others use too.
     pub message_until: Option<&'static str>,
+    /// The server finds several things wrong, in an order that is another one each time.
+    pub any_order: bool,
+    /// A real server has been told to refuse or to warn, and does so once its admission has been shown that.
+    pub refuses: bool,
 }
 
 pub fn time(text: &str) -> Timestamp {
@@ -24,36 +35,49 @@ pub fn time(text: &str) -> Timestamp {
 }
 
 impl Stage {
-    pub fn new() -> Self {
-        let mut store = Store::new(time("2026-11-30T08:00:00Z"));
-        let crd = include_str!("../facts/widget-crd.json");
-        let reply = store.install_crd(&serde_json::from_str(crd).expect("the CRD is JSON"));
-        assert_eq!(reply.status, 201, "{:?}", reply.body);
-        for name in ["f1-main", "f1-term", "f1-quota", "f2-quota", "n1", "lns"] {
-            assert_eq!(store.add_namespace(name).status, 201);
+    /// A stage with this server, where the kind and the namespaces of the facts are.
+    pub fn on(server: Box<dyn Server>) -> Self {
+        let (user, swaps) = ("admin".to_owned(), Vec::new());
+        Self { server, user, swaps, body: None, message_until: None, any_order: false, refuses: false }
+    }
+
+    /// The simulated server, for what can be had from no other.
+    pub fn store(&mut self) -> &mut Store {
+        self.server.store().expect("this fact is played to the simulated server alone")
+    }
+    /// A namespace that the simulated server does not have from the beginning.
+    pub fn namespace(&mut self, name: &str) {
+        if let Some(store) = self.server.store() {
+            store.add_namespace(name);
         }
-        Self { store, user: "admin".to_owned(), swaps: Vec::new(), body: None, message_until: None }
     }
 
-    fn sure(reply: StoreReply) -> Value {
-        assert!(reply.is_success(), "{} {}", reply.status, reply.value());
-        reply.value().clone()
+    fn sure(&mut self, request: &Request) -> Value {
+        let answer = self.server.ask("admin", request);
+        assert!(answer.is_success(), "{request:?}: {} {}", answer.status, answer.body);
+        answer.body
     }
-
+    pub fn ask(&mut self, request: &Request) -> Answer {
+        let user = self.user.clone();
+        self.server.ask(&user, request)
+    }
+    pub fn get(&mut self, path: &str) -> Answer {
+        self.server.ask("admin", &read(path))
+    }
     pub fn post(&mut self, path: &str, object: Value) -> Value {
-        Self::sure(self.store.handle(&Request::new(Method::Post, path).with_body(JSON, object)))
+        self.sure(&Request::new(Method::Post, path).with_body(JSON, object))
     }
     pub fn merge(&mut self, path: &str, patch: Value) -> Value {
-        Self::sure(self.store.handle(&Request::new(Method::Patch, path).with_body(MERGE_PATCH, patch)))
+        self.sure(&Request::new(Method::Patch, path).with_body(MERGE_PATCH, patch))
     }
     pub fn json_patch(&mut self, path: &str, patch: Value) -> Value {
-        Self::sure(self.store.handle(&Request::new(Method::Patch, path).with_body(JSON_PATCH, patch)))
+        self.sure(&Request::new(Method::Patch, path).with_body(JSON_PATCH, patch))
     }
     pub fn delete(&mut self, path: &str) -> Value {
-        Self::sure(self.store.handle(&Request::new(Method::Delete, path)))
+        self.sure(&Request::new(Method::Delete, path))
     }
     pub fn delete_with(&mut self, path: &str, options: Value) -> Value {
-        Self::sure(self.store.handle(&Request::new(Method::Delete, path).with_body(JSON, options)))
+        self.sure(&Request::new(Method::Delete, path).with_body(JSON, options))
     }
 
     pub fn widget_in(&mut self, namespace: &str, name: &str, spec: Value, finalizers: &[&str]) -> Value {
@@ -88,18 +112,62 @@ impl Stage {
     }
     /// The same for a quoted resourceVersion of an object.
     pub fn version(&mut self, recorded: &str, object: &Value) {
-        let here = object["metadata"]["resourceVersion"].as_str().expect("a version").to_owned();
+        let here = version_of(object);
         self.swap(&format!("\"{recorded}\""), &format!("\"{here}\""));
     }
-    /// Lets the controllers work for so many seconds.
-    pub fn pass(&mut self, seconds: i64) {
-        let then = self.store.now() + jiff::SignedDuration::from_secs(seconds);
-        self.store.advance_to(then);
+
+    /// Lets controllers work until this value stands there.
+    pub fn until(&mut self, path: &str, pointer: &str, value: impl Into<Value>) {
+        let value = value.into();
+        let mut waited = Duration::ZERO;
+        loop {
+            let answer = self.get(path);
+            if answer.body.pointer(pointer) == Some(&value) {
+                return;
+            }
+            assert!(waited < PATIENCE, "{path} never has {value} at {pointer}: {}", answer.body);
+            self.pass();
+            waited += LOOK;
+        }
     }
-    pub fn rule(&mut self, resource: &str, refuse: Refusal) {
+    fn pass(&mut self) {
+        self.server.pass(LOOK);
+    }
+
+    /// Has requests like these refused: the simulated server by a rule, a real one by what `objects` says to it.
+    pub fn refuse(&mut self, when: Match, refuse: Refusal, objects: &[(&str, Value)]) {
+        if let Some(store) = self.server.store() {
+            store.add_rule(Rule::new(when, refuse));
+            return;
+        }
+        for (path, object) in objects {
+            self.post(path, object.clone());
+            self.refuses = true;
+        }
+    }
+    /// The same for all requests of a resource.
+    pub fn refuse_resource(&mut self, resource: &str, refuse: Refusal, objects: &[(&str, Value)]) {
         let when = Match { resource: Some(resource.to_owned()), ..Match::default() };
-        self.store.add_rule(Rule::new(when, refuse));
+        self.refuse(when, refuse, objects);
     }
+    /// Waits until a real server does what it was told to: a dry run is answered with this status, with or without
+    /// warnings.
+    pub fn settle(&mut self, request: &Request, status: u16, warns: bool) {
+        let dry = request.clone().with_query("dryRun", "All");
+        let mut waited = Duration::ZERO;
+        while self.refuses {
+            let answer = self.ask(&dry);
+            self.refuses = answer.status != status || answer.warnings.is_empty() == warns;
+            assert!(waited < PATIENCE, "{}: {} {}", request.path, answer.status, answer.body);
+            self.pass();
+            waited += LOOK;
+        }
+    }
+}
+
+/// The resourceVersion of an object.
+pub fn version_of(object: &Value) -> String {
+    object["metadata"]["resourceVersion"].as_str().expect("a version").to_owned()
 }
 
 /// The pod spec that most facts use.

@@ -118,6 +118,10 @@ pub const EXCLUDED: &[Group] = &[
         "what is never answered is waited for 2 s here, and for no time in memory: two such renewals in a row take the term",
         &["election/slow-renewals"],
     ),
+    (
+        "pods that go in one moment there go one after the other here, and the status is written in between",
+        &["deletion/under-somebody-elses-finalizer"],
+    ),
     ("it is about one millisecond of a term", &["races/lease-runs-out-in-a-pass"]),
     (
         "to the one scheduler the nodes of all stories are one cluster: it counts them all, and its words never rest",

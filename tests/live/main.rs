@@ -6,6 +6,7 @@ mod audit;
 mod bump;
 mod conform;
 mod conformance;
+mod facts;
 mod follow;
 mod ground;
 mod incident;
@@ -25,6 +26,7 @@ use plane::{ControlPlane, binaries, leftovers};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
+use tokio::runtime::Handle;
 
 /// So many tests run at once.
 const SIDE_BY_SIDE: usize = 64;
@@ -79,7 +81,7 @@ fn main() -> ExitCode {
     all.extend(rights::trials(&places));
     all.extend(takeover::trials(&places));
     all.extend(outage::trials(&places));
-    all.extend(trials(&plane));
+    all.extend(trials(&plane, runtime.handle()));
     let progress = stories::Progress::default();
     let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
     all.push(outage::amid_stories(&plane, &ground, &progress).with_ignored_flag(!whole));
@@ -102,7 +104,8 @@ fn not_run(why: &str) -> ExitCode {
     if std::env::var_os("CI").is_some_and(|value| value == "true") { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-fn trials(plane: &Plane) -> Vec<Trial> {
+fn trials(plane: &Plane, handle: &Handle) -> Vec<Trial> {
+    let handle = handle.clone();
     let version = on(plane, |plane| {
         let output = Command::new(plane.kubectl())
             .arg("--kubeconfig")
@@ -115,13 +118,25 @@ fn trials(plane: &Plane) -> Vec<Trial> {
     let conformance = on(plane, |plane| {
         let report = conform::run(plane)?;
         println!("{report}");
-        if report.unexplained.is_empty() {
+        let idle = report.idle();
+        if !report.unexplained.is_empty() {
+            Err("the simulated API server is not like the real one".into())
+        } else if idle.is_empty() {
             Ok(())
         } else {
-            Err("the simulated API server is not like the real one".into())
+            Err(format!("known differences that are none any more: {idle:#?}").into())
         }
     });
-    vec![Trial::test("plane::serves_this_release", version), Trial::test("conformance", conformance)]
+    let facts = on(plane, move |plane| {
+        let report = facts::run(plane, &handle)?;
+        println!("{report}");
+        if report.differ.is_empty() { Ok(()) } else { Err("the real API server does not answer as recorded".into()) }
+    });
+    vec![
+        Trial::test("plane::serves_this_release", version),
+        Trial::test("conformance", conformance),
+        Trial::test("facts", facts),
+    ]
 }
 
 /// A test that has the control plane for as long as it takes.

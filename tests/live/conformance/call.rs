@@ -23,15 +23,20 @@ pub struct Call {
     pub content_type: &'static str,
     pub accept: &'static str,
     pub payload: Payload,
-    /// Waits before it is sent until a read of this path gives what is named: for what controllers do in their time.
+    /// Waits before it is sent for what others do in their time.
     pub once: Option<Until>,
 }
 
-/// Something to wait for: the value at this pointer of what stands at this path, or that nothing stands there.
+/// Something to wait for, so that no answer depends on how much time has passed.
 #[derive(Clone, Debug)]
-pub struct Until {
-    pub path: String,
-    pub is: Option<(&'static str, Value)>,
+pub enum Until {
+    /// The value at this pointer of what stands at this path.
+    Stands(String, &'static str, Value),
+    /// Nothing stands at this path.
+    Gone(String),
+    /// A dry run of the call itself is answered so: admission goes by what it was shown of quotas, and that is later
+    /// than what can be read.
+    Answered(u16),
 }
 
 pub const JSON: &str = "application/json";
@@ -56,12 +61,17 @@ impl Call {
     }
     /// Sent once this value stands there.
     pub fn once(mut self, path: &str, pointer: &'static str, value: Value) -> Self {
-        self.once = Some(Until { path: path.to_owned(), is: Some((pointer, value)) });
+        self.once = Some(Until::Stands(path.to_owned(), pointer, value));
         self
     }
     /// Sent once nothing stands there.
     pub fn once_gone(mut self, path: &str) -> Self {
-        self.once = Some(Until { path: path.to_owned(), is: None });
+        self.once = Some(Until::Gone(path.to_owned()));
+        self
+    }
+    /// Sent once its dry run is answered so.
+    pub fn once_answered(mut self, status: u16) -> Self {
+        self.once = Some(Until::Answered(status));
         self
     }
 }

@@ -37,6 +37,8 @@ fn created_and_read(kind: &Kind) -> Vec<Call> {
     let collection = kind.collection;
     let labelled = |name: &str, app: &str| kind.object(name, json!({"labels": {"app": app, "case": "{ns}"}}));
     let selected = |selector: &str| get(format!("{collection}?labelSelector={selector}"));
+    // It lags behind what was written.
+    let cached = format!("{collection}?labelSelector=case%3D{{ns}}&resourceVersion=0");
     let mut calls = vec![
         post(format!("{collection}?dryRun=All"), labelled(one, "a")).says("a dry run answers as the real thing"),
         get(kind.at(one)).says("and stores nothing"),
@@ -63,7 +65,7 @@ fn created_and_read(kind: &Kind) -> Vec<Call> {
         get(format!("{collection}?labelSelector=case%3D{{ns}}&limit=x")).says("a limit that is no number"),
         get(format!("{collection}?fieldSelector=metadata.name%3D{one}")).says("listed by name"),
         get(format!("{collection}?fieldSelector=spec.colour%3Dred")).says("a field that cannot be selected by"),
-        get(format!("{collection}?labelSelector=case%3D{{ns}}&resourceVersion=0")).says("from the cache"),
+        get(&cached).once(&cached, "/items/1/metadata/name", json!(two)).says("from the cache"),
         get(format!("{collection}?labelSelector=case%3D{{ns}}&resourceVersion=x")).says("a version that is none"),
         get(format!("{collection}?labelSelector=case%3D{{ns}}&resourceVersionMatch=Exact"))
             .says("a match without a version"),
@@ -244,11 +246,14 @@ fn deleted(kind: &Kind) -> Vec<Call> {
             metadata.remove("name");
         }
         let collection = kind.collection;
+        calls.extend([post(collection, object).says("a name made from a prefix")]);
+        let made = format!("{collection}?labelSelector=made%3Dyes");
+        if kind.name == "resourcequota" {
+            calls.push(get(&made).once(&made, "/items/0/status/used/secrets", json!("0")).says("it is counted"));
+        }
         calls.extend([
-            post(collection, object).says("a name made from a prefix"),
-            delete(format!("{collection}?labelSelector=made%3Dyes&gracePeriodSeconds=0"))
-                .says("a collection deleted by label"),
-            get(format!("{collection}?labelSelector=made%3Dyes")).says("nothing of it is left"),
+            delete(format!("{made}&gracePeriodSeconds=0")).says("a collection deleted by label"),
+            get(made).says("nothing of it is left"),
         ]);
     }
     calls

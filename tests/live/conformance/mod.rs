@@ -2,14 +2,14 @@
 //! compared. A difference is a fault of the simulated one, or stands in `known.rs` with its reason. What the real one
 //! answered is on record, so that the comparison needs a real one only to renew it.
 
-mod call;
+pub mod call;
 mod faces;
 mod kinds;
 mod known;
 mod lives;
 mod normal;
 mod places;
-mod player;
+pub mod player;
 pub mod report;
 mod schemas;
 mod watches;
@@ -20,7 +20,6 @@ use cocoon_operator::sim::world::World;
 use player::Player;
 use report::Said;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 /// Why a script could not be played.
 pub type Fault = Box<dyn std::error::Error + Send + Sync>;
@@ -36,7 +35,18 @@ pub enum Step {
     /// A call and its answer.
     Call(Call),
     /// What a watch shows while calls are made.
-    Watch { title: String, path: String, calls: Vec<Call> },
+    Watch { title: String, path: String, calls: Vec<Call>, end: End },
+}
+
+/// How it is known that a watch has shown everything. Events come in the order of versions, so that no time has to be
+/// waited for.
+pub enum End {
+    /// It shows this write, which is made last.
+    Seen(Box<Call>),
+    /// It says that what was there at the beginning has been shown.
+    Listed,
+    /// The server ends it, or does not open it.
+    Closed,
 }
 
 impl Case {
@@ -44,12 +54,6 @@ impl Case {
         Self { name: name.into(), steps: calls.into_iter().map(Step::Call).collect() }
     }
 }
-
-/// A watch that shows nothing for so long has shown everything.
-const QUIET: Duration = Duration::from_millis(600);
-
-/// From one step to the next.
-const BETWEEN: Duration = Duration::from_millis(60);
 
 /// The whole script.
 pub fn cases() -> Vec<Case> {
@@ -89,15 +93,14 @@ pub async fn play_case(case: &Case, client: kube::Client) -> Result<Said, Fault>
     player.play(&call::get(account).once(account, "/metadata/name", json!("default"))).await?;
     let mut said = Said::new();
     for (index, step) in case.steps.iter().enumerate() {
-        // What controllers have to say of the step before is said by then.
-        tokio::time::sleep(BETWEEN).await;
         let (place, answer) = match step {
             Step::Call(call) => {
                 let answer = player.play(call).await.map_err(|error| format!("{}: {error}", call.title))?;
                 (format!("{} ({} {})", call.title, call.method, call.path), player.names.answer(&answer))
             }
-            Step::Watch { title, path, calls } => {
-                let answer = watched(&mut player, path, calls).await.map_err(|error| format!("{title}: {error}"))?;
+            Step::Watch { title, path, calls, end } => {
+                let answer =
+                    watched(&mut player, path, calls, end).await.map_err(|error| format!("{title}: {error}"))?;
                 (format!("watch: {title} ({path})"), answer)
             }
         };
@@ -107,8 +110,8 @@ pub async fn play_case(case: &Case, client: kube::Client) -> Result<Said, Fault>
     Ok(said)
 }
 
-async fn watched(player: &mut Player, path: &str, calls: &[Call]) -> Result<Value, Fault> {
-    let (answer, events) = player.watch(path, calls, QUIET).await?;
+async fn watched(player: &mut Player, path: &str, calls: &[Call], end: &End) -> Result<Value, Fault> {
+    let (answer, events) = player.watch(path, calls, end).await?;
     let answer = player.names.answer(&answer);
     // A bookmark on the way comes when it comes; the one that ends the list is marked.
     let timely =

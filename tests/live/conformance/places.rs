@@ -189,20 +189,23 @@ fn quota() -> Vec<Call> {
     vec![
         post("/api/v1/namespaces/{ns}/resourcequotas", hard).says("a quota"),
         get(at_quota).once(at_quota, "/status/used/pods", json!("0")).says("it is computed"),
-        post(PODS, pod("bare", json!({"schedulerName": "nobody"}))).says("a pod that says no cpu"),
+        post(PODS, pod("bare", json!({"schedulerName": "nobody"}))).once_answered(403).says("a pod that says no cpu"),
         post(PODS, sized("big", "3")).says("a pod beyond the cpu"),
         post(PODS, sized("one", "1")).says("a pod within"),
         get(at_quota).once(at_quota, "/status/used/pods", json!("1")).says("it counts"),
-        post(PODS, sized("two", "1")).says("a pod beyond the count"),
+        post(PODS, sized("two", "1")).once_answered(403).says("a pod beyond the count"),
         post(PODS, sized("one", "1")).says("the same pod under a full quota"),
         post(format!("{PODS}?dryRun=All"), sized("two", "1")).says("dry, beyond the count"),
         merge(at_quota, json!({"spec": {"hard": {"pods": "2"}}})).says("the quota is raised"),
         get(at_quota).once(at_quota, "/status/hard/pods", json!("2")).says("it knows"),
-        post(PODS, sized("two", "1")).says("now it fits"),
+        post(PODS, sized("two", "1")).once_answered(201).says("now it fits"),
         delete(at("one")).says("one goes"),
         get(at_quota).once(at_quota, "/status/used/pods", json!("1")).says("it is counted off"),
     ]
 }
+
+/// The uid of nothing.
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
 fn owners() -> Vec<Call> {
     let owned = |name: &str, uid: &str, blocks: bool| {
@@ -234,17 +237,24 @@ fn owners() -> Vec<Call> {
         get(at("a")).says("its pod stays for as long as it does"),
         json_patch(&at_set, release.clone()).says("the set is let go"),
         get(at("a")).once_gone(&at("a")).says("the pod follows"),
-        post(PODS, owned("orphan", "00000000-0000-4000-8000-000000000000", false))
-            .says("a pod of a set that never was"),
+        post(PODS, owned("orphan", NOBODY, false)).says("a pod of a set that never was"),
         get(at("orphan")).once_gone(&at("orphan")).says("it is collected"),
         post(SETS, set("set")).says("a set again"),
         post(PODS, owned("a", "$uid:set", true)).says("a pod of it"),
+        post(PODS, owned("seen-one", NOBODY, false)).says("one more of a set that never was"),
+        get(at("seen-one"))
+            .once_gone(&at("seen-one"))
+            .says("it is collected: so the collector knows the pod before it"),
         delete_with(&at_set, json!({"propagationPolicy": "Orphan"})).says("deleted, its pods orphaned"),
         get(&at_set).once_gone(&at_set).says("the set is gone"),
         get(at("a")).says("the pod stays, without an owner"),
         post(SETS, set("set")).says("a set again"),
         post(PODS, owned("c", "$uid:set", true)).says("a pod of it"),
         json_patch(at("c"), hold).says("the pod is held"),
+        post(PODS, owned("seen-two", NOBODY, false)).says("one more of a set that never was"),
+        get(at("seen-two"))
+            .once_gone(&at("seen-two"))
+            .says("it is collected: so the collector knows the pod before it"),
         delete_with(&at_set, json!({"propagationPolicy": "Foreground"})).says("deleted in the foreground"),
         get(&at_set).says("the set waits for its pod"),
         json_patch(at("c"), release)

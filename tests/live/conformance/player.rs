@@ -1,8 +1,8 @@
 //! Sends the calls of a case to one server and keeps what it said of each object.
 
-use super::Fault;
 use super::call::{Call, Payload, Until};
 use super::normal::Names;
+use super::{End, Fault};
 use http::Request;
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -24,6 +24,18 @@ pub struct Answer {
     pub body: Value,
 }
 
+impl End {
+    /// Whether this line is the last, where `last` was said of the last write.
+    fn is_reached(&self, line: &Value, last: Option<&Value>) -> bool {
+        let at = |value: &Value| value["metadata"]["resourceVersion"].clone();
+        match self {
+            Self::Seen(_) => last.is_some_and(|last| at(&line["object"]) == at(last)),
+            Self::Listed => line.pointer("/object/metadata/annotations/k8s.io~1initial-events-end").is_some(),
+            Self::Closed => false,
+        }
+    }
+}
+
 /// One server in one case.
 pub struct Player {
     client: kube::Client,
@@ -43,7 +55,7 @@ impl Player {
     /// Sends a call and takes in the answer.
     pub async fn play(&mut self, call: &Call) -> Result<Answer, Fault> {
         if let Some(until) = &call.once {
-            self.wait(until).await?;
+            self.wait(call, until).await?;
         }
         let answer =
             self.send(call.method, &call.path, call.content_type, call.accept, self.bytes(&call.payload)?).await?;
@@ -51,13 +63,25 @@ impl Player {
         Ok(answer)
     }
 
-    async fn wait(&mut self, until: &Until) -> Result<(), Fault> {
+    async fn wait(&mut self, call: &Call, until: &Until) -> Result<(), Fault> {
         let started = Instant::now();
         loop {
-            let answer = self.send("GET", &until.path, "", "application/json", Vec::new()).await?;
-            let holds = match &until.is {
-                Some((pointer, value)) => answer.body.pointer(pointer).unwrap_or(&Value::Null) == value,
-                None => answer.status == 404,
+            let answer = match until {
+                Until::Stands(path, ..) | Until::Gone(path) => {
+                    self.send("GET", path, "", "application/json", Vec::new()).await?
+                }
+                Until::Answered(_) => {
+                    let path = format!("{}?dryRun=All", call.path);
+                    self.send(call.method, &path, call.content_type, call.accept, self.bytes(&call.payload)?).await?
+                }
+            };
+            let holds = match until {
+                Until::Stands(_, pointer, value) => {
+                    let value: Value = serde_json::from_str(&self.filled(&value.to_string())?)?;
+                    answer.body.pointer(pointer).unwrap_or(&Value::Null) == &value
+                }
+                Until::Gone(_) => answer.status == 404,
+                Until::Answered(status) => answer.status == *status,
             };
             if holds {
                 self.learn(&answer.body);
@@ -70,8 +94,8 @@ impl Player {
         }
     }
 
-    /// Opens a watch, makes the calls, and gives the lines that came until `quiet` passed without one.
-    pub async fn watch(&mut self, path: &str, calls: &[Call], quiet: Duration) -> Result<(Answer, Vec<Value>), Fault> {
+    /// Opens a watch, makes the calls, and gives the lines that it shows up to its end.
+    pub async fn watch(&mut self, path: &str, calls: &[Call], end: &End) -> Result<(Answer, Vec<Value>), Fault> {
         let path = self.filled(path)?;
         let request = Request::get(&path).header("Accept", "application/json").body(Body::empty())?;
         let response = self.client.send(request).await?;
@@ -91,15 +115,34 @@ impl Player {
         for call in calls {
             self.play(call).await?;
         }
-        let mut read = Vec::new();
-        while let Ok(Some(Ok(frame))) = tokio::time::timeout(quiet, body.frame()).await {
-            read.extend_from_slice(frame.data_ref().map(AsRef::as_ref).unwrap_or_default());
+        let last = match end {
+            End::Seen(call) => Some(self.play(call).await?.body),
+            End::Listed | End::Closed => None,
+        };
+        let mut lines: Vec<Value> = Vec::new();
+        let mut rest = Vec::new();
+        while !lines.last().is_some_and(|line| end.is_reached(line, last.as_ref())) {
+            let frame = tokio::time::timeout(PATIENCE, body.frame()).await;
+            let Some(frame) = frame.map_err(|_| format!("the watch shows {lines:?} and no end"))? else { break };
+            for byte in frame?.data_ref().into_iter().flatten() {
+                match byte {
+                    b'\n' => lines.push(parsed(&std::mem::take(&mut rest))),
+                    other => rest.push(*other),
+                }
+            }
         }
-        let lines = read.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        Ok((answer, lines.map(parsed).collect()))
+        if !rest.is_empty() {
+            lines.push(parsed(&rest));
+        }
+        // What others write later may have come with the same bytes.
+        if let Some(at) = lines.iter().position(|line| end.is_reached(line, last.as_ref())) {
+            lines.truncate(at + 1);
+        }
+        Ok((answer, lines))
     }
 
-    async fn send(
+    /// Sends a request with everything filled in.
+    pub async fn send(
         &self,
         method: &str,
         path: &str,

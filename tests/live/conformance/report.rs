@@ -1,8 +1,8 @@
 //! What came of the comparison.
 
-use super::known;
+use super::known::{self, Known};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a server said, call by call: the place in the script, and the answer without what no two servers share.
 pub type Said = Vec<(String, Value)>;
@@ -14,6 +14,7 @@ pub struct Report {
     pub calls: usize,
     /// Differences that do not matter, by their reason.
     pub explained: BTreeMap<&'static str, usize>,
+    used: BTreeSet<&'static Known>,
     /// Those that do, by place.
     pub unexplained: Vec<String>,
 }
@@ -31,8 +32,11 @@ impl Report {
             };
             let mut left = Vec::new();
             for difference in differences(answer, other) {
-                match known::why(place, &difference) {
-                    Some(why) => *report.explained.entry(why).or_default() += 1,
+                match known::explanation(place, &difference) {
+                    Some(known) => {
+                        *report.explained.entry(known.why).or_default() += 1;
+                        report.used.insert(known);
+                    }
                     None => left.push(difference),
                 }
             }
@@ -41,6 +45,11 @@ impl Report {
             }
         }
         report
+    }
+
+    /// What on the list of known differences explains nothing any more, where the whole script was played.
+    pub fn idle(&self) -> Vec<String> {
+        known::needed().filter(|known| !self.used.contains(known)).map(ToString::to_string).collect()
     }
 }
 
@@ -70,7 +79,7 @@ fn differences(here: &Value, there: &Value) -> Vec<String> {
 fn compare(at: &str, here: &Value, there: &Value, found: &mut Vec<String>) {
     match (here, there) {
         (Value::Object(left), Value::Object(right)) => {
-            let keys: std::collections::BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
             for key in keys {
                 let absent = Value::Null;
                 let (one, other) = (left.get(key).unwrap_or(&absent), right.get(key).unwrap_or(&absent));

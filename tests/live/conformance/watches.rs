@@ -1,8 +1,7 @@
 //! The watch protocol: what a watch shows of the writes made while it is open, from where it may begin, and how it ends.
 
-use super::Case;
-use super::Step;
 use super::call::{Call, delete, delete_with, get, json_patch, merge, post};
+use super::{Case, End, Step};
 use serde_json::{Value, json};
 
 const SETS: &str = "/apis/cocoonset.cocoonstack.io/v1/namespaces/{ns}/cocoonsets";
@@ -21,8 +20,18 @@ fn set(name: &str, app: &str) -> Value {
         "metadata": {"name": name, "labels": {"app": app}}, "spec": {"agent": {"image": "a"}}})
 }
 
-fn watch(title: &str, path: String, calls: Vec<Call>) -> Step {
-    Step::Watch { title: title.to_owned(), path, calls }
+fn watch(title: &str, path: String, calls: Vec<Call>, end: End) -> Step {
+    Step::Watch { title: title.to_owned(), path, calls, end }
+}
+
+/// The watch has shown everything when it shows this set.
+fn seen_set(name: &str, app: &str) -> End {
+    End::Seen(Box::new(post(SETS, set(name, app))))
+}
+
+/// The watch has shown everything when it shows this change.
+fn seen_label(name: &str, app: &str) -> End {
+    End::Seen(Box::new(label(&format!("{SETS}/{name}"), Some(app))))
 }
 
 fn label(at: &str, app: Option<&str>) -> Call {
@@ -51,18 +60,25 @@ fn sets() -> Vec<Step> {
     ];
     vec![
         Step::Call(post(SETS, set("zero", "a")).says("one that is there before")),
-        watch("a life", format!("{SETS}?watch=true&resourceVersion=$rv:zero"), life),
+        watch("a life", format!("{SETS}?watch=true&resourceVersion=$rv:zero"), life, seen_set("seen-one", "z")),
         watch(
             "in and out of a selection",
             format!("{SETS}?watch=true&labelSelector=app%3Da&resourceVersion=$rv:zero"),
             moves,
+            seen_set("seen-two", "a"),
         ),
         watch(
             "one by name",
             format!("{SETS}?watch=true&fieldSelector=metadata.name%3Dzero&resourceVersion=0"),
             vec![label(&format!("{SETS}/zero"), Some("c")), post(SETS, set("three", "a"))],
+            seen_label("zero", "d"),
         ),
-        watch("again from the first", format!("{SETS}?watch=true&resourceVersion=$first-rv:zero"), vec![]),
+        watch(
+            "again from the first",
+            format!("{SETS}?watch=true&resourceVersion=$first-rv:zero"),
+            vec![],
+            seen_set("seen-three", "z"),
+        ),
     ]
 }
 
@@ -75,6 +91,7 @@ fn pods() -> Vec<Step> {
         }
         object
     };
+    let seen = |name: &str, app: &str, node: Option<&str>| End::Seen(Box::new(post(PODS, pod(name, app, node))));
     let one = format!("{PODS}/one");
     let life = vec![
         post(PODS, pod("one", "a", Some("nowhere-to-run"))),
@@ -93,11 +110,12 @@ fn pods() -> Vec<Step> {
     ];
     vec![
         Step::Call(post(PODS, pod("zero", "z", None)).says("one that is there before")),
-        watch("a life", format!("{PODS}?watch=true&resourceVersion=$rv:zero"), life),
+        watch("a life", format!("{PODS}?watch=true&resourceVersion=$rv:zero"), life, seen("seen-one", "z", None)),
         watch(
             "by node",
             format!("{PODS}?watch=true&fieldSelector=spec.nodeName%3Dnowhere-to-run&resourceVersion=$rv:zero"),
             bound,
+            seen("seen-two", "z", Some("nowhere-to-run")),
         ),
         watch(
             "a collection deleted",
@@ -107,29 +125,33 @@ fn pods() -> Vec<Step> {
                 post(PODS, pod("four", "c", None)),
                 delete(format!("{PODS}?labelSelector=app%3Dc")),
             ],
+            seen("seen-three", "c", None),
         ),
     ]
 }
 
 fn begins() -> Vec<Step> {
+    // Refused, or ended by the server.
+    let closed = |title: &str, query: &str| watch(title, format!("{SETS}?watch=true{query}"), vec![], End::Closed);
     let change = || vec![merge(format!("{SETS}/zero"), json!({"spec": {"agent": {"image": "z"}}}))];
     vec![
         Step::Call(post(SETS, set("zero", "a")).says("a set")),
-        watch("from nowhere in particular", format!("{SETS}?watch=true"), change()),
-        watch("from the cache", format!("{SETS}?watch=true&resourceVersion=0"), vec![]),
-        watch("from a version that is none", format!("{SETS}?watch=true&resourceVersion=x"), vec![]),
-        watch("with a match and no version", format!("{SETS}?watch=true&resourceVersionMatch=NotOlderThan"), vec![]),
+        watch("from nowhere in particular", format!("{SETS}?watch=true"), change(), seen_set("seen-one", "z")),
+        watch("from the cache", format!("{SETS}?watch=true&resourceVersion=0"), vec![], seen_set("seen-two", "z")),
+        closed("from a version that is none", "&resourceVersion=x"),
+        closed("with a match and no version", "&resourceVersionMatch=NotOlderThan"),
         watch(
             "first the list, then the news",
             format!(
                 "{SETS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
             ),
             vec![],
+            End::Listed,
         ),
-        watch("the list without a match", format!("{SETS}?watch=true&sendInitialEvents=true"), vec![]),
-        watch("for a second", format!("{SETS}?watch=true&resourceVersion=$rv:zero&timeoutSeconds=1"), vec![]),
-        watch("a selector that is none", format!("{SETS}?watch=true&labelSelector=a%3D%3D%3Db"), vec![]),
-        watch("of one object", format!("{SETS}/zero?watch=true&resourceVersion=0"), vec![]),
+        closed("the list without a match", "&sendInitialEvents=true"),
+        closed("for a second", "&resourceVersion=$rv:seen-two&timeoutSeconds=1"),
+        closed("a selector that is none", "&labelSelector=a%3D%3D%3Db"),
+        watch("of one object", format!("{SETS}/zero?watch=true&resourceVersion=0"), vec![], End::Closed),
         Step::Call(
             get(format!("{SETS}?resourceVersion=$rv:zero&resourceVersionMatch=NotOlderThan")).says("a list not older"),
         ),
