@@ -74,9 +74,10 @@ pub fn terminating_bound_pod(stage: &mut Stage) {
     }
 }
 
-fn quota(stage: &mut Stage, namespace: &str, hard: Value) {
+fn quota(stage: &mut Stage, namespace: &str, hard: Value) -> Value {
     let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}});
-    stage.post(&format!("/api/v1/namespaces/{namespace}/resourcequotas"), quota);
+    stage.post(&format!("/api/v1/namespaces/{namespace}/resourcequotas"), quota.clone());
+    quota
 }
 
 pub fn quota_not_computed(stage: &mut Stage) {
@@ -95,8 +96,8 @@ pub fn full_pod_quota(stage: &mut Stage) {
 
 pub fn full_widget_quota(stage: &mut Stage) {
     let (at, used) = ("/api/v1/namespaces/f2-quota/resourcequotas/q", "/status/used/count~1widgets.example.test");
-    quota(stage, "f2-quota", json!({"count/widgets.example.test": "1"}));
-    stage.until(at, used, "0");
+    let object = quota(stage, "f2-quota", json!({"count/widgets.example.test": "1"}));
+    stage.made_anew("/api/v1/namespaces/f2-quota/resourcequotas", "q", &object, used, "0");
     stage.widget_in("f2-quota", "w1", json!({"size": 3}), &[]);
     stage.until(at, used, "1");
     stage.refuses = stage.server.store().is_none();

@@ -267,9 +267,10 @@ pub fn eviction(stage: &mut Stage) {
     let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "pdb"},
         "spec": {"maxUnavailable": 0, "selector": {}}});
     let budgets = "/apis/policy/v1/namespaces/f1-main/poddisruptionbudgets";
-    stage.refuse_resource("pods/eviction", Refusal::DisruptionBudget("pdb".to_owned()), &[(budgets, budget)]);
+    let objects = [(budgets, budget.clone())];
+    stage.refuse_resource("pods/eviction", Refusal::DisruptionBudget("pdb".to_owned()), &objects);
     if stage.refuses {
-        stage.until(&format!("{budgets}/pdb"), "/status/observedGeneration", 1);
+        stage.made_anew(budgets, "pdb", &budget, "/status/observedGeneration", 1);
         stage.until(&format!("{budgets}/pdb"), "/status/currentHealthy", 1);
     }
 }

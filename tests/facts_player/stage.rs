@@ -11,6 +11,10 @@ pub const WIDGETS: &str = "/apis/example.test/v1/namespaces";
 
 /// What controllers do in their time, they do within this.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// What they do at once, within this.
+const SOON: Duration = Duration::from_secs(3);
+/// They know of a new kind after half a minute.
+const TRIES: u32 = 20;
 /// From one look at it to the next.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -118,14 +122,33 @@ impl Stage {
 
     /// Lets controllers work until this value stands there.
     pub fn until(&mut self, path: &str, pointer: &str, value: impl Into<Value>) {
-        let value = value.into();
+        let stands = self.within(PATIENCE, path, pointer, &value.into());
+        stands.unwrap_or_else(|instead| panic!("{path} never has what is waited for at {pointer}: {instead}"));
+    }
+    /// The same of an object that is there, and is made anew until it is so: what a controller looked at before it knew of
+    /// a kind, it looks at again minutes later.
+    pub fn made_anew(&mut self, all: &str, name: &str, object: &Value, pointer: &str, value: impl Into<Value>) {
+        let (at, value) = (format!("{all}/{name}"), value.into());
+        for _ in 0..TRIES {
+            if self.within(SOON, &at, pointer, &value).is_ok() {
+                return;
+            }
+            self.delete(&at);
+            self.post(all, object.clone());
+        }
+        self.until(&at, pointer, value);
+    }
+    /// What stands there instead, where it never does within this time.
+    fn within(&mut self, longest: Duration, path: &str, pointer: &str, value: &Value) -> Result<(), Value> {
         let mut waited = Duration::ZERO;
         loop {
             let answer = self.get(path);
-            if answer.body.pointer(pointer) == Some(&value) {
-                return;
+            if answer.body.pointer(pointer) == Some(value) {
+                return Ok(());
             }
-            assert!(waited < PATIENCE, "{path} never has {value} at {pointer}: {}", answer.body);
+            if waited >= longest {
+                return Err(answer.body);
+            }
             self.pass();
             waited += LOOK;
         }

@@ -99,6 +99,7 @@ pub const EXCLUDED: &[Group] = &[
         "an agent tries a failed boot again a second later, and where that try meets the operator's delete, the delete is \
          refused by its precondition: how often a rebuild is told is chance",
         &[
+            "events/forbidden",
             "events/lost",
             "failure/an-edit-is-the-remedy",
             "failure/main-failed-and-the-rest-goes-on",

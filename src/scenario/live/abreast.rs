@@ -4,6 +4,7 @@
 use crate::scenario::happenings::Happening;
 use crate::scenario::projection::{Marks, Picture, by_step, mark};
 use crate::scenario::runner::Played;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// For how long a story waits for it, over all its steps.
@@ -30,16 +31,24 @@ impl Abreast {
         mark(&mut self.here, happenings);
     }
 
-    /// What had happened in memory by the end of this step, and has not happened here.
-    pub fn behind(&self, step: usize) -> Vec<&str> {
+    /// What was so in memory by the end of this step, and is not so here: what had happened, what was gone, and where it had
+    /// settled, how everything stood.
+    pub fn behind(&self, step: usize, here: &Picture, settled: bool) -> Vec<String> {
         let there = self.there.get(step).into_iter().flatten();
         let late = there.filter(|(mark, times)| self.here.get(*mark).is_none_or(|here| here < *times));
-        late.map(|(mark, _)| mark.as_str()).collect()
+        let mut behind: Vec<String> = late.map(|(mark, _)| mark.clone()).collect();
+        let Some(stood) = self.stood.get(step) else { return behind };
+        let (now, then) = (objects(here), objects(stood));
+        behind.extend(now.difference(&then).map(|object| format!("{object} is gone")));
+        if settled {
+            behind.extend(stood.lines.difference(&here.lines).cloned());
+        }
+        behind
     }
+}
 
-    /// How everything stood in memory once this step had settled, and does not stand here.
-    pub fn unlike(&self, step: usize, here: &Picture) -> Vec<&str> {
-        let stood = self.stood.get(step).into_iter().flat_map(|picture| &picture.lines);
-        stood.filter(|line| !here.lines.contains(*line)).map(String::as_str).collect()
-    }
+/// Pods and sets, however they stand.
+fn objects(picture: &Picture) -> BTreeSet<&str> {
+    let of = |line: &str| line.starts_with("pod ") || line.starts_with("set ");
+    picture.lines.iter().filter(|line| of(line)).filter_map(|line| Some(line.split_once(": ")?.0)).collect()
 }

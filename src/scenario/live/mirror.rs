@@ -87,9 +87,8 @@ impl Mirror {
 
     fn take(&mut self, resource: &str, object: &Value) {
         let key = Key::new(resource, &meta::text(object, "namespace"), &meta::text(object, "name"));
-        let newer = self.objects.get(&key).is_none_or(|known| {
-            meta::text(known, "uid") != meta::text(object, "uid") || version(known) <= version(object)
-        });
+        let newer =
+            self.objects.get(&key).is_none_or(|known| !is_same(known, object) || version(known) <= version(object));
         if newer {
             self.objects.insert(key, Arc::new(object.clone()));
         }
@@ -120,8 +119,7 @@ impl Mirror {
                 News::Event(resource, kind, object) => {
                     let key = Key::new(resource, &meta::text(&object, "namespace"), &meta::text(&object, "name"));
                     if kind == WatchKind::Deleted {
-                        let same = |known: &Arc<Value>| meta::text(known, "uid") == meta::text(&object, "uid");
-                        if self.objects.get(&key).is_some_and(same) {
+                        if self.objects.get(&key).is_some_and(|known| is_same(known, &object)) {
                             self.objects.remove(&key);
                         }
                     } else {
@@ -129,7 +127,12 @@ impl Mirror {
                     }
                     if resource == "pods" {
                         let version = version(&object);
-                        events.push(WatchEvent { kind, object: Arc::new(object), version });
+                        // An agent that hears of a pod late is to take it as it is, and not boot what has failed since.
+                        let object = match self.objects.get(&key) {
+                            Some(known) if kind != WatchKind::Deleted && is_same(known, &object) => Arc::clone(known),
+                            _ => Arc::new(object),
+                        };
+                        events.push(WatchEvent { kind, object, version });
                     }
                 }
             }
@@ -142,6 +145,10 @@ impl Drop for Mirror {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
     }
+}
+
+fn is_same(one: &Value, other: &Value) -> bool {
+    meta::text(one, "uid") == meta::text(other, "uid")
 }
 
 fn version(object: &Value) -> u64 {

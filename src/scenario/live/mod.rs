@@ -338,9 +338,8 @@ impl Stage for Live {
         let begun = self.now();
         loop {
             self.hear();
-            let stands = settled.then(|| Picture::of(&mut self.cluster));
-            let unlike = stands.map(|stands| self.abreast.unlike(step, &stands)).unwrap_or_default();
-            let behind: Vec<&str> = self.abreast.behind(step).into_iter().chain(unlike).collect();
+            let stands = Picture::of(&mut self.cluster);
+            let behind = self.abreast.behind(step, &stands, settled);
             if behind.is_empty() {
                 self.abreast.grace = self.abreast.grace.saturating_sub(self.now().saturating_sub(begun));
                 return;

@@ -46,6 +46,7 @@ fn created_and_read(kind: &Kind) -> Vec<Call> {
         post(collection, labelled(one, "a")).says("created"),
     ];
     calls.extend(counted(kind, one, "/status/used/secrets", "0"));
+    calls.extend(tended(kind, one));
     calls.extend([
         post(collection, labelled(one, "a")).says("created again"),
         get(kind.at(one)).says("read"),
@@ -79,24 +80,37 @@ fn counted(kind: &Kind, name: &str, pointer: &'static str, value: &str) -> Optio
     (kind.name == "resourcequota").then(|| get(&at).once(&at, pointer, json!(value)).says("it is counted"))
 }
 
+/// The admission plugin taints a node that is new, and a controller takes the taint off again, in its own time.
+fn tended(kind: &Kind, name: &str) -> Option<Call> {
+    let at = kind.at(name);
+    (kind.name == "node").then(|| get(&at).once(&at, "/spec/taints", Value::Null).says("its controllers know it"))
+}
+
+/// A put of the object as it stands right now: controllers write to a node as well.
+fn put_now(kind: &Kind, name: &str, more: Value) -> Call {
+    let at = kind.at(name);
+    let put = put_last(&at, name, more);
+    if kind.name == "node" { put.once(&at, "/metadata/name", json!(name)) } else { put }
+}
+
 fn changed(kind: &Kind) -> Vec<Call> {
     let (one, _) = names(kind);
     let at = kind.at(one);
     let mut calls = vec![
-        put_last(&at, one, json!({})).says("put as it is"),
-        put_last(&at, one, json!({"metadata": {"labels": {"colour": "red"}}})).says("put with a label more"),
-        put_last(&at, one, (kind.change)()).says("put with another content"),
+        put_now(kind, one, json!({})).says("put as it is"),
+        put_now(kind, one, json!({"metadata": {"labels": {"colour": "red"}}})).says("put with a label more"),
+        put_now(kind, one, (kind.change)()).says("put with another content"),
     ];
     calls.extend(counted(kind, one, "/status/hard/secrets", "99"));
     calls.extend([
-        put_last(&at, one, json!({"metadata": {"resourceVersion": format!("$first-rv:{one}")}}))
+        put_now(kind, one, json!({"metadata": {"resourceVersion": format!("$first-rv:{one}")}}))
             .says("put at a stale version"),
-        put_last(&at, one, json!({"metadata": {"resourceVersion": null}})).says("put without a version"),
-        put_last(&at, one, json!({"metadata": {"resourceVersion": "x"}})).says("put at a version that is none"),
-        put_last(&at, one, json!({"metadata": {"uid": UID}})).says("put under another uid"),
-        put_last(&at, one, json!({"metadata": {"name": "other"}})).says("put under another name"),
-        put_last(&at, one, json!({"kind": "Other"})).says("put as another kind"),
-        put_last(&at, one, json!({"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z", "generation": 77}}))
+        put_now(kind, one, json!({"metadata": {"resourceVersion": null}})).says("put without a version"),
+        put_now(kind, one, json!({"metadata": {"resourceVersion": "x"}})).says("put at a version that is none"),
+        put_now(kind, one, json!({"metadata": {"uid": UID}})).says("put under another uid"),
+        put_now(kind, one, json!({"metadata": {"name": "other"}})).says("put under another name"),
+        put_now(kind, one, json!({"kind": "Other"})).says("put as another kind"),
+        put_now(kind, one, json!({"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z", "generation": 77}}))
             .says("put with times and generation of its own"),
         get(&at).says("read after the puts"),
     ]);
@@ -108,7 +122,7 @@ fn changed(kind: &Kind) -> Vec<Call> {
                 .says("status at a stale version"),
             merge(&at, json!({"metadata": {"labels": {"by": "status"}}})).says("a label through status"),
             merge(&at, (kind.change)()).says("the content through status"),
-            put_last(&at, one, json!({"status": status()})).says("status put"),
+            put_now(kind, one, json!({"status": status()})).says("status put"),
             get(&at).says("status read"),
             merge(kind.at(one), json!({"status": status()})).says("status through the main resource"),
         ]);
