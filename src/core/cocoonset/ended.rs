@@ -24,11 +24,6 @@ pub fn lost_node(seen: &Observed, pod: &str) -> Option<String> {
     (standing(seen, node) == Standing::Lost).then(|| node.to_owned())
 }
 
-/// The same of any pod, whose VM may also be somebody else's.
-pub fn lost_managed_node(seen: &Observed, pod: &str) -> Option<String> {
-    lost_node(seen, pod).filter(|_| is_managed(seen, pod))
-}
-
 /// Whether nobody saw the last VM of this pod end.
 pub fn may_run(seen: &Observed, pod: &str) -> bool {
     unended(seen, pod).is_some()
