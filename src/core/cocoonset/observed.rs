@@ -370,6 +370,11 @@ impl Observed {
     pub fn look_after(&self, pod: &str) -> Option<Duration> {
         self.live.pod.contains_key(pod).then_some(Duration::from_secs(30))
     }
+    /// Whether a live answer of this pass showed the pod with this uid, whatever the watch says of it.
+    pub fn found_live(&self, pod: &str, uid: &str) -> bool {
+        let one = self.live.pod.get(pod).and_then(Fact::known).and_then(Option::as_ref);
+        one.into_iter().chain(self.live.pods.known().into_iter().flatten()).any(|live| live.uid == uid)
+    }
     /// The main agent's pod, if the name is taken by one of ours.
     pub fn main(&self) -> Option<&PodFacts> {
         self.pods.get(crate::core::contract::names::agent_pod(&self.set.name, 0).as_str())

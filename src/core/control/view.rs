@@ -164,8 +164,12 @@ impl View {
                 // One that no watch shows is looked for until it is gone, our delete or not.
                 let hidden = |pod: &PodFacts| pod.uid.as_str() == gone.uid && pod.is_hidden();
                 let hidden = seen.pods.get(name).is_some_and(hidden);
-                let ended = memory.deleted.get(name) == Some(&gone.uid) && !gone.by_us && !hidden;
-                stands && !ended
+                let ours = memory.deleted.get(name) == Some(&gone.uid) && !hidden;
+                // Its end was seen before the answer to our delete; or it left the watch before, and a live answer showed it.
+                gone.by_us |= ours;
+                gone.confirmed |= ours && !seen.found_live(name, &gone.uid);
+                // Whose delete it was says as little of its VM (R18).
+                stands && (!ours || gone.may_run())
             });
         }
         self.memory.insert(uid.clone(), memory);
