@@ -8,8 +8,12 @@ use crate::core::pod::facts::{PodFacts, PodPhase};
 const NANO: i128 = 1_000_000_000;
 
 /// Whether the refusal, in the API server's words, would not be repeated once this pod is gone. Numbers stand nowhere but
-/// in these words; where they cannot be read the decision stands that a full quota stops no replacement.
+/// in these words; where they cannot be read the decision stands that a full quota stops no replacement. Whatever else a
+/// quota refuses, a pod that does not say what it asks for or a quota that is not counted yet, no share of an old pod cures.
 pub fn leaves_room(message: &str, old: &PodFacts) -> bool {
+    if !message.contains("exceeded quota: ") {
+        return false;
+    }
     let Some(exceeded) = exceeded(message) else { return true };
     exceeded.iter().all(|one| one.used.saturating_sub(one.share(old)).saturating_add(one.requested) <= one.limited)
 }
@@ -102,9 +106,19 @@ mod tests {
         assert!(!leaves_room(message, &pod("Failed")));
     }
     #[test]
-    fn other_words_say_nothing() {
-        for words in ["", "exceeded quota: q", "exceeded quota: q, requested: pods=a, used: pods=b, limited: pods=c"] {
+    fn numbers_that_cannot_be_read_say_nothing() {
+        for words in ["exceeded quota: q", "exceeded quota: q, requested: pods=a, used: pods=b, limited: pods=c"] {
             assert!(leaves_room(words, &pod("Running")), "{words}");
+        }
+    }
+    #[test]
+    fn what_is_not_exceeded_is_not_cured_by_what_comes_free() {
+        for words in [
+            "pods \"x-0\" is forbidden: failed quota: q: must specify limits.cpu for: agent",
+            "pods \"x-0\" is forbidden: insufficient quota to match these scopes: [{PriorityClass In [high]}]",
+            "pods \"x-0\" is forbidden: status unknown for quota: q, resources: pods",
+        ] {
+            assert!(!leaves_room(words, &pod("Running")), "{words}");
         }
     }
 }
