@@ -281,6 +281,8 @@ fn scope(attempt: &Attempt, class: Class) -> Attempt {
         _ if attempt.action == ActionKind::ReadLive => attempt.clone(),
         // A registry that is away is away for every tag.
         Class::Unavailable if is_about_a_tag(attempt) => whole(attempt),
+        // What it refuses to delete in one repository says nothing of another, which may not even have been tried.
+        Class::Denied | Class::Unsupported if attempt.action == ActionKind::DeleteSnapshot => attempt.clone(),
         Class::QuotaExceeded
         | Class::RbacDenied
         | Class::Unauthorized
