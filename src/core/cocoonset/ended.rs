@@ -88,6 +88,17 @@ pub fn is_lost(read: &Fact<NodeSeen>) -> bool {
     }
 }
 
+/// Whether a node that the watch shows Ready is so; `None` where it has to be read live first, for a watch may stand still.
+pub fn is_ready(seen: &Observed, node: &str) -> Option<bool> {
+    match seen.live.nodes.get(node) {
+        Some(Fact::Known(NodeSeen::There(facts))) => Some(facts.ready),
+        Some(Fact::Known(NodeSeen::Gone)) => Some(false),
+        // Where nodes may not be read, the operator runs on with what it has (decision R26).
+        Some(Fact::Known(NodeSeen::Refused)) => Some(true),
+        Some(Fact::Unasked | Fact::Unavailable(_)) | None => read_lately(seen, node).map(|_| false),
+    }
+}
+
 /// For how long yet a live read that showed it lost is believed.
 fn read_lately(seen: &Observed, node: &str) -> Option<Duration> {
     let due = seen.memory.lost_nodes.get(node)?.saturating_add(LOOK_AGAIN);

@@ -213,7 +213,7 @@ impl View {
         // Where a VM may run is known to nobody else once the status was wiped, wanted or not (R18).
         let pods = |name: &str| known(name).is_some() || set.speaks_of(name) || is_open(seen, name);
         memory.retain(&pods, &|uid| uids.contains(uid), &vms);
-        memory.retain_nodes(&|node| set.status.node_names().any(|listed| listed == node));
+        memory.retain_nodes(&|node| set.status.node_names().any(|listed| listed == node) || set.accepts_loss_of(node));
     }
 
     /// What is kept about an object, for a dump.
