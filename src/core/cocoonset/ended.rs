@@ -5,7 +5,7 @@
 //! its node Ready once the pod was gone: an agent that runs stops what has no pod. What a watch says of a node is no such
 //! evidence, for a watch may stand still; that a node is lost is believed of either.
 
-use super::observed::{NodeFacts, NodeSeen, Observed};
+use super::observed::{NodeSeen, Observed};
 use crate::core::contract::keys;
 use crate::core::contract::names::{is_node_name, vm_of_pod};
 use crate::core::fact::Fact;
@@ -75,26 +75,25 @@ pub fn way_out(seen: &Observed, node: &str) -> String {
 
 /// When to read the node again: where no watch says when it is back.
 pub fn look_after(seen: &Observed, node: &str) -> Option<Duration> {
-    let is_watched = seen.nodes.as_ref().is_some_and(|nodes| !nodes.get(node).is_some_and(may_be_up));
-    (!is_watched).then(|| read_lately(seen, node).unwrap_or(LOOK_AGAIN))
+    (!is_shown_lost(seen, node)).then(|| read_lately(seen, node).unwrap_or(LOOK_AGAIN))
 }
 
 /// Whether a live read showed this node lost.
 pub fn is_lost(read: &Fact<NodeSeen>) -> bool {
-    match read {
-        Fact::Known(NodeSeen::There(facts)) => !may_be_up(facts),
-        Fact::Known(NodeSeen::Gone) => true,
-        Fact::Known(NodeSeen::Refused) | Fact::Unasked | Fact::Unavailable(_) => false,
-    }
+    read.known().is_some_and(NodeSeen::is_lost)
+}
+
+/// Whether the watch shows it so.
+pub fn is_shown_lost(seen: &Observed, node: &str) -> bool {
+    seen.node_shown(node).is_some_and(|shown| shown.is_lost())
 }
 
 /// Whether a node that the watch shows Ready is so; `None` where it has to be read live first, for a watch may stand still.
 pub fn is_ready(seen: &Observed, node: &str) -> Option<bool> {
     match seen.live.nodes.get(node) {
-        Some(Fact::Known(NodeSeen::There(facts))) => Some(facts.ready),
-        Some(Fact::Known(NodeSeen::Gone)) => Some(false),
         // Where nodes may not be read, the operator runs on with what it has (decision R26).
         Some(Fact::Known(NodeSeen::Refused)) => Some(true),
+        Some(Fact::Known(read)) => Some(read.is_ready()),
         Some(Fact::Unasked | Fact::Unavailable(_)) | None => read_lately(seen, node).map(|_| false),
     }
 }
@@ -170,18 +169,12 @@ enum Standing {
 }
 
 fn standing(seen: &Observed, node: &str) -> Standing {
-    let is_down = seen.nodes.as_ref().is_some_and(|nodes| !nodes.get(node).is_some_and(may_be_up));
     match seen.live.nodes.get(node) {
         Some(read) if is_lost(read) => Standing::Lost,
         Some(Fact::Known(NodeSeen::There(_))) => Standing::Up,
-        _ if is_down || read_lately(seen, node).is_some() => Standing::Lost,
+        _ if is_shown_lost(seen, node) || read_lately(seen, node).is_some() => Standing::Lost,
         // Where nodes may not be read, the operator runs on with what it has (decision R26).
         Some(Fact::Known(NodeSeen::Refused)) => Standing::Up,
         Some(Fact::Known(NodeSeen::Gone) | Fact::Unasked | Fact::Unavailable(_)) | None => Standing::Unasked,
     }
-}
-
-/// Nobody has to fear for what ran there: its agent is at work, or a person says that nothing runs there any more.
-pub fn may_be_up(node: &NodeFacts) -> bool {
-    node.ready || node.out_of_service
 }

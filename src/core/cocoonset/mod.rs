@@ -12,6 +12,7 @@ pub mod laws;
 pub mod leaving;
 pub mod left_behind;
 pub mod names;
+pub mod node;
 pub mod observed;
 mod quota;
 pub mod rebuild;

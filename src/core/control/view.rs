@@ -5,8 +5,8 @@ use super::queue::Priority;
 use super::wake::{Key, Wake};
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
 use crate::core::cocoonset::budget;
-use crate::core::cocoonset::ended::{is_open, may_be_up};
-use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
+use crate::core::cocoonset::ended::is_open;
+use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, NodeSeen, Observed, SetFacts};
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Memory, Watched};
 use crate::core::meta;
@@ -280,8 +280,8 @@ impl View {
             wanted.extend(seen.memory.vanished.values().filter_map(|gone| gone.node.as_deref()));
             wanted.extend(seen.set.status.node_names());
             wanted.extend(seen.set.accepted_losses());
-            let facts = |name: &str| self.nodes.get(name).map(|node| (name.to_owned(), *node));
-            seen.nodes = Some(wanted.into_iter().filter_map(facts).collect());
+            let shown = |name: &str| self.nodes.get(name).map_or(NodeSeen::Gone, |node| NodeSeen::There(*node));
+            seen.nodes = Some(wanted.into_iter().map(|name| (name.to_owned(), shown(name))).collect());
         }
         let borne: Vec<String> = seen.pods.values().filter_map(|pod| seen.vm_of(pod)).collect();
         let may_run = |set: &SetFacts, vm: &str| self.may_run_without_pod(set, vm);
@@ -297,7 +297,7 @@ impl View {
         };
         let gone = |pod: &&str| !self.pods.contains_key(&Key::new(&set.namespace, pod));
         let lost = |node: String| {
-            let is_up = self.nodes.get(&node).is_some_and(may_be_up);
+            let is_up = self.nodes.get(&node).is_some_and(NodeFacts::may_be_up);
             self.synced.contains(&Kind::Nodes) && !is_up && !set.accepts_loss_of(&node)
         };
         set.status.pods_of_vm(vm).filter(gone).filter_map(node).any(lost)

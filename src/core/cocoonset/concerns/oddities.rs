@@ -46,8 +46,7 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
 }
 
 fn loss_is_over(seen: &Observed) -> Option<Finding> {
-    let nodes = seen.nodes.as_ref()?;
-    let is_shown_ready = |node: &str| nodes.get(node).is_some_and(|facts| facts.ready);
+    let is_shown_ready = |node: &str| seen.node_shown(node).is_some_and(|shown| shown.is_ready());
     let mut shown = seen.set.accepted_losses().filter(|node| is_shown_ready(node));
     if let Some(node) = shown.find(|node| ended::is_ready(seen, node).is_none()) {
         let because = format!("the loss of node {node} is accepted, and the watch shows it Ready");
