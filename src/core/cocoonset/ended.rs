@@ -106,7 +106,15 @@ fn read_lately(seen: &Observed, node: &str) -> Option<Duration> {
 
 /// Nodes that have to be read live before a set is let go.
 pub fn all_unasked(seen: &Observed) -> BTreeSet<String> {
-    gone_pods(seen).filter_map(|pod| unasked_node(seen, pod)).collect()
+    gone_pods(seen).filter_map(|pod| unasked_node(seen, pod)).chain(all_untold(seen)).collect()
+}
+
+/// Nodes that are read once, whatever comes of it, so that the last word says what may run there: nothing is held up by
+/// them, for their loss is accepted, or the pods of the set are to live on.
+pub fn all_untold(seen: &Observed) -> BTreeSet<String> {
+    let nodes = gone_pods(seen).filter_map(|pod| unended(seen, pod));
+    let is_untold = |node: &&str| standing(seen, node) == Standing::Unasked && !seen.live.nodes.contains_key(*node);
+    nodes.filter(is_untold).map(str::to_owned).collect()
 }
 
 /// Pods whose VMs may run on lost nodes, each with its node.
