@@ -5,6 +5,7 @@ use super::queue::Priority;
 use super::wake::{Key, Wake};
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
 use crate::core::cocoonset::budget;
+use crate::core::cocoonset::concerns::teardown::names_due;
 use crate::core::cocoonset::ended::is_open;
 use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, NodeSeen, Observed, SetFacts};
 use crate::core::contract::lifecycle::State;
@@ -207,9 +208,9 @@ impl View {
             .map(|(_, pod)| pod.uid.as_str())
             .collect();
         uids.extend(pods.values().map(|pod| pod.uid.as_str()));
-        let asked = !memory.found.is_empty() || !memory.kept.is_empty() || !memory.attempts.is_empty();
-        let owed = if asked { seen.names_owed() } else { BTreeSet::new() };
-        let vms = |vm: &str| set.maps_to(vm) || owed.contains(vm);
+        let settled = memory.found.is_empty() && memory.kept.is_empty() && memory.collected.is_empty();
+        let due = if settled && memory.attempts.is_empty() { BTreeSet::new() } else { names_due(seen) };
+        let vms = |vm: &str| due.contains(vm);
         // Where a VM may run is known to nobody else once the status was wiped, wanted or not (R18).
         let pods = |name: &str| known(name).is_some() || set.speaks_of(name) || is_open(seen, name);
         memory.retain(&pods, &|uid| uids.contains(uid), &vms);

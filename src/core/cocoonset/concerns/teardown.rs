@@ -273,7 +273,7 @@ fn next_look(seen: &Observed) -> Option<Duration> {
 }
 
 /// Names whose tags would be collected, were the set alone in the world.
-pub(in crate::core::cocoonset) fn names_due(seen: &Observed) -> BTreeSet<String> {
+pub fn names_due(seen: &Observed) -> BTreeSet<String> {
     let mut names = seen.names_owed();
     names.extend(seen.set.vm_names());
     names
