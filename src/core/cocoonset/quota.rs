@@ -29,13 +29,17 @@ struct Exceeded<'a> {
 impl Exceeded<'_> {
     /// What of it comes free with this pod. Where that cannot be told it is taken for as much as its successor asks for.
     fn share(&self, old: &PodFacts) -> i128 {
-        // What has ended does not count any more.
+        // It counts every pod that is stored, whatever its state; of `pods` and of what pods ask for, one that has ended
+        // takes nothing any more.
+        if self.resource == "count/pods" {
+            return NANO;
+        }
         if matches!(old.phase, PodPhase::Failed | PodPhase::Succeeded) {
             return 0;
         }
         let resources = &old.carries.resources;
         let amount = match self.resource.split_once('.') {
-            None if self.resource == "pods" || self.resource == "count/pods" => return NANO,
+            None if self.resource == "pods" => return NANO,
             Some(("limits", name)) => resources.limits.get(name),
             Some(("requests", name)) => resources.effective_request(name),
             None => resources.effective_request(self.resource),
@@ -87,6 +91,11 @@ mod tests {
     fn a_full_quota_has_room_for_a_pod_of_the_same_size() {
         assert!(room("pods=1", "pods=3", "pods=3"));
         assert!(room("count/pods=1,requests.cpu=500m", "count/pods=3,requests.cpu=2", "count/pods=3,requests.cpu=2"));
+        assert!(
+            !room("limits.memory=2Gi", "limits.memory=4Gi", "limits.memory=4Gi"),
+            "no more than its own comes free"
+        );
+        assert!(!room("memory=2Gi", "memory=4Gi", "memory=4Gi"), "no more than its own comes free");
         assert!(room("memory=1Gi", "memory=4Gi", "memory=4Gi"), "the request is the limit where none is said");
         assert!(room("services=1", "services=3", "services=3"), "what nobody can tell is taken for the same size");
     }
@@ -103,7 +112,9 @@ mod tests {
     #[test]
     fn nothing_comes_free_with_what_has_ended() {
         let message = "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3";
-        assert!(!leaves_room(message, &pod("Failed")));
+        assert!(!leaves_room(message, &pod("Failed")) && !leaves_room(message, &pod("Succeeded")));
+        let message = "exceeded quota: q, requested: count/pods=1, used: count/pods=3, limited: count/pods=3";
+        assert!(leaves_room(message, &pod("Failed")), "every pod that is stored counts there");
     }
     #[test]
     fn numbers_that_cannot_be_read_say_nothing() {
