@@ -17,7 +17,7 @@ const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 /// Between two looks at a lost node that no watch shows to be lost.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// The node on which the last VM of this managed pod may still run, as far as is known without a look: the node is lost,
+/// The node on which the last VM of this pod may still run, as far as is known without a look: the node is lost,
 /// and its loss not accepted.
 pub fn lost_node(seen: &Observed, pod: &str) -> Option<String> {
     let node = unended(seen, pod).filter(|node| !seen.set.accepts_loss_of(node))?;
@@ -29,7 +29,7 @@ pub fn may_run(seen: &Observed, pod: &str) -> bool {
     unended(seen, pod).is_some()
 }
 
-/// Whether it is open what became of the last VM of this managed pod: nobody saw it end, and its loss is not accepted.
+/// Whether it is open what became of the last VM of this pod: nobody saw it end, and its loss is not accepted.
 /// Until that is known it is kept, wanted or not, for who wants the name again has to ask (R18).
 pub fn is_open(seen: &Observed, pod: &str) -> bool {
     let is_open = |node: &str| match standing(seen, node) {
@@ -38,7 +38,7 @@ pub fn is_open(seen: &Observed, pod: &str) -> bool {
         Standing::Lost => !seen.set.accepts_loss_of(node),
         Standing::Unasked => true,
     };
-    unended(seen, pod).is_some_and(is_open) && is_managed(seen, pod)
+    unended(seen, pod).is_some_and(is_open)
 }
 
 /// Pods that the spec does not want and that went while this process did not watch, each with the node to be read:
@@ -134,15 +134,15 @@ pub fn vm_of(seen: &Observed, pod: &str) -> String {
     listed.unwrap_or_else(|| vm_of_pod(&seen.set.namespace, pod).to_string())
 }
 
-/// Managed pods that are gone, as far as memory or status speaks of them. Those that exist, under whatever owner or label,
+/// Pods that are gone, as far as memory or status speaks of them. Those that exist, under whatever owner or label,
 /// are not gone.
 fn gone_pods(seen: &Observed) -> impl Iterator<Item = &str> {
     let remembered = seen.memory.vanished.keys().map(String::as_str);
     let names: BTreeSet<&str> = remembered.chain(seen.set.status.pod_names()).collect();
     let live = |pod: &str| seen.live.pods.known().into_iter().flatten().any(|known| known.name == pod);
-    names.into_iter().filter(move |pod| {
-        !seen.pods.contains_key(*pod) && !seen.strangers.contains_key(*pod) && !live(pod) && is_managed(seen, pod)
-    })
+    names
+        .into_iter()
+        .filter(move |pod| !seen.pods.contains_key(*pod) && !seen.strangers.contains_key(*pod) && !live(pod))
 }
 
 /// Where it ran, unless it is known to have ended.
@@ -153,17 +153,22 @@ fn unended<'a>(seen: &'a Observed, pod: &str) -> Option<&'a str> {
         None if seen.memory.deleted.contains_key(pod) => None,
         None => seen.set.status.last_node_of(pod),
     };
-    node.filter(|node| is_node_name(node))
+    node.filter(|node| is_node_name(node) && was_managed(seen, pod))
 }
 
-/// A static toolbox's VM is somebody else's to start and to stop.
-fn is_managed(seen: &Observed, pod: &str) -> bool {
+/// A static toolbox's VM is somebody else's to start and to stop. What counts is what the pod was, for
+/// the spec may want another by now; where nobody saw it, its entry tells by the id.
+fn was_managed(seen: &Observed, pod: &str) -> bool {
     let suffix = pod.strip_prefix(seen.set.name.as_str()).and_then(|rest| rest.strip_prefix('-'));
     let listed = seen.set.spec.toolboxes.iter().find(|toolbox| Some(toolbox.name.as_str()) == suffix);
     let carried = seen.memory.vanished.get(pod).and_then(|gone| gone.carried.as_ref());
-    let was_static = carried.is_some_and(|carried| carried.fixed.is_some());
     let entry = seen.set.status.vm_name_of(pod).is_none_or(|vm| seen.is_of_formula(vm));
-    !was_static && entry && listed.is_none_or(|toolbox| toolbox.is_managed())
+    let is_its_own = |id: &str| seen.set.status.vm_id_of(pod) != Some(id);
+    let was_managed = match carried {
+        Some(carried) => carried.fixed.is_none(),
+        None => listed.is_none_or(|toolbox| toolbox.is_managed() || is_its_own(&toolbox.static_vm_id)),
+    };
+    entry && was_managed
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
