@@ -129,7 +129,12 @@ pub const EXCLUDED: &[Group] = &[
     (
         "the garbage collector may take the orphan finalizer away in the middle of a pass; then the pods' deletes are \
          sent, and refused by their precondition",
-        &["deletion/orphan", "deletion/orphan-while-a-node-is-lost", "deletion/orphan-where-nobody-watches-nodes"],
+        &[
+            "deletion/orphan",
+            "deletion/orphan-while-a-node-is-lost",
+            "deletion/orphan-where-nobody-watches-nodes",
+            "deletion/orphan-while-the-registry-is-away",
+        ],
     ),
     (
         "it dies after so many calls, and news that is one in memory comes in pieces, each with its calls",
