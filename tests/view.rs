@@ -426,7 +426,7 @@ fn what_was_asked_about_a_vm_that_nobody_wants_any_more_is_forgotten() {
     };
     stage.drive(Duration::from_secs(20), &mut away);
     let memory = stage.view.memory(common::SET_UID).expect("memory");
-    assert_eq!((memory.found.len(), memory.attempts.len()), (1, 1), "{memory:?}");
+    assert_eq!((memory.found.len(), memory.attempts.len()), (1, 2), "its own row and the registry's: {memory:?}");
     stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(0));
     stage.drive(Duration::from_secs(20), &mut away);
     let memory = stage.view.memory(common::SET_UID).expect("memory");
