@@ -194,6 +194,36 @@ fn what_we_deleted_is_feared_for_where_nobody_saw_its_vm_end() {
     assert!(stage.observe().expect("a set").memory.vanished.is_empty());
 }
 
+/// A pod whose phase says that it is at its end is removed by the API server at once: its end may be seen before the
+/// answer to our delete (D-78, R18).
+#[test]
+fn what_we_deleted_is_feared_for_also_where_its_end_is_seen_before_the_answer() {
+    let mut stage = settled(1);
+    stage.world.edit_pod("demo-1", |pod| pod["status"]["phase"] = json!("Failed"));
+    stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(0));
+    let mut seen = stage.observe().expect("a set");
+    let attempt = cocoon_operator::core::action::Attempt {
+        action: ActionKind::DeletePod,
+        target: "demo-1".to_owned(),
+        dry_run: false,
+    };
+    let answer = Outcome::done(stage.world.pods.remove("demo-1").expect("a pod"));
+    stage.sync();
+    stage.view.answered(&seen.subject(), &attempt, &answer);
+    cocoon_operator::core::cocoonset::absorb::absorb(&mut seen, &attempt, &answer);
+    stage.view.rest(seen);
+    let gone = stage.observe().expect("a set").memory.vanished.remove("demo-1").expect("its VM may run");
+    assert!(gone.may_run() && gone.by_us && gone.confirmed, "{gone:?}");
+
+    stage.world.add_node(common::NODE, false);
+    stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(1));
+    stage.drive(Duration::from_secs(600), &mut plainly);
+    assert!(!stage.world.pods.contains_key("demo-1"), "a second VM beside the first");
+    stage.world.add_node(common::NODE, true);
+    stage.drive(Duration::from_secs(60), &mut plainly);
+    assert!(stage.world.pods.contains_key("demo-1"));
+}
+
 #[test]
 fn the_last_word_about_a_pod_says_that_its_vm_ended() {
     let mut stage = settled(1);
@@ -396,7 +426,7 @@ fn what_was_asked_about_a_vm_that_nobody_wants_any_more_is_forgotten() {
     };
     stage.drive(Duration::from_secs(20), &mut away);
     let memory = stage.view.memory(common::SET_UID).expect("memory");
-    assert_eq!((memory.found.len(), memory.attempts.len()), (1, 1), "{memory:?}");
+    assert_eq!((memory.found.len(), memory.attempts.len()), (1, 2), "its own row and the registry's: {memory:?}");
     stage.world.edit(|set| set["spec"]["agent"]["replicas"] = json!(0));
     stage.drive(Duration::from_secs(20), &mut away);
     let memory = stage.view.memory(common::SET_UID).expect("memory");

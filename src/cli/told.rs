@@ -210,7 +210,7 @@ fn span(span: Duration) -> String {
 
 /// What the object has around it, a line each.
 fn surroundings(seen: &Observed, now: Timestamp) -> Vec<String> {
-    use crate::core::cocoonset::observed::NamespaceSeen;
+    use crate::core::cocoonset::observed::{NamespaceSeen, NodeSeen};
     let namespace = match &seen.namespace {
         NamespaceSeen::Unknown => "not given",
         NamespaceSeen::Active { .. } => "active",
@@ -227,10 +227,11 @@ fn surroundings(seen: &Observed, now: Timestamp) -> Vec<String> {
         format!("pod {}: not its own, controlled by {owner}", pod.name)
     };
     add(&mut lines, seen.strangers.values().map(stranger).collect());
-    let node = |(name, node): (&String, &crate::core::cocoonset::observed::NodeFacts)| {
-        format!("node {name}: {}", if node.ready { "Ready" } else { "not Ready" })
+    let node = |(name, node): (&String, &NodeSeen)| match node {
+        NodeSeen::There(_) => Some(format!("node {name}: {}", if node.is_ready() { "Ready" } else { "not Ready" })),
+        NodeSeen::Gone | NodeSeen::Refused => None,
     };
-    add(&mut lines, seen.nodes.iter().flatten().map(node).collect());
+    add(&mut lines, seen.nodes.iter().flatten().filter_map(node).collect());
     add(&mut lines, seen.snapshots.iter().map(|((vm, tag), snapshot)| tag_line(vm, tag, &snapshot.fact)).collect());
     add(&mut lines, remembered(seen));
     let oddity = |odd: &crate::core::oddity::Oddity| format!("odd: {}: {}", odd.field, short(&odd.message));

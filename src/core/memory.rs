@@ -174,7 +174,23 @@ pub struct Watched {
 impl Memory {
     /// Notes what an attempt came to, when it was not what was wanted.
     pub fn note(&mut self, attempt: &Attempt, outcome: &Outcome, now: Duration, generation: i64, on_live: bool) {
-        let known = self.attempts.get(&scope(attempt, outcome.class)).filter(|known| known.generation == generation);
+        let scope = scope(attempt, outcome.class);
+        // A registry that answers for other tags is not away: then this one has a row of its own.
+        if attempt.action == ActionKind::ProbeSnapshot && outcome.class == Class::Unavailable {
+            self.note_at(attempt.clone(), attempt, outcome, now, generation, on_live);
+        }
+        self.note_at(scope, attempt, outcome, now, generation, on_live);
+    }
+    fn note_at(
+        &mut self,
+        at: Attempt,
+        attempt: &Attempt,
+        outcome: &Outcome,
+        now: Duration,
+        generation: i64,
+        on_live: bool,
+    ) {
+        let known = self.attempts.get(&at).filter(|known| known.generation == generation);
         // What travels side by side is refused for one reason: a wide wave waits no longer than a narrow one.
         let again = |known: &Record| u32::from(known.last != now || known.target == attempt.target);
         let (since, count) = match known {
@@ -196,7 +212,7 @@ impl Memory {
             tested: None,
             in_vain: false,
         };
-        self.keep(attempt, record);
+        self.attempts.insert(at, record);
     }
     /// Takes in a row as it was kept elsewhere, on this target or on the whole action.
     pub fn keep(&mut self, attempt: &Attempt, record: Record) {
@@ -217,7 +233,7 @@ impl Memory {
     /// What came of this attempt last, on this target or on the whole action.
     pub fn record(&self, attempt: &Attempt) -> Option<&Record> {
         let known = [self.attempts.get(attempt), self.attempts.get(&whole(attempt))];
-        known.into_iter().flatten().max_by_key(|record| record.last)
+        known.into_iter().flatten().max_by_key(|record| (record.last, record.count))
     }
     /// The refusal of this attempt, of this target or of the whole action, whatever else was answered since.
     pub fn refusal(&self, attempt: &Attempt) -> Option<&Record> {
@@ -281,6 +297,8 @@ fn scope(attempt: &Attempt, class: Class) -> Attempt {
         _ if attempt.action == ActionKind::ReadLive => attempt.clone(),
         // A registry that is away is away for every tag.
         Class::Unavailable if is_about_a_tag(attempt) => whole(attempt),
+        // What it refuses to delete in one repository says nothing of another, which may not even have been tried.
+        Class::Denied | Class::Unsupported if attempt.action == ActionKind::DeleteSnapshot => attempt.clone(),
         Class::QuotaExceeded
         | Class::RbacDenied
         | Class::Unauthorized

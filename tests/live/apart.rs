@@ -59,6 +59,7 @@ pub const EXCLUDED: &[Group] = &[
             "refusals/webhook-takes-names-off",
             "rollout/admission-adds-things",
             "status/older-crd",
+            "status/older-crd-and-a-stray-is-gone",
         ],
     ),
     (
@@ -109,7 +110,12 @@ pub const EXCLUDED: &[Group] = &[
     (
         "the garbage collector may take the orphan finalizer away in the middle of a pass; then the pods' deletes are \
          sent, and refused by their precondition",
-        &["deletion/orphan", "deletion/orphan-while-a-node-is-lost"],
+        &[
+            "deletion/orphan",
+            "deletion/orphan-while-a-node-is-lost",
+            "deletion/orphan-where-nobody-watches-nodes",
+            "deletion/orphan-while-the-registry-is-away",
+        ],
     ),
     (
         "it dies after so many calls, and news that is one in memory comes in pieces, each with its calls",

@@ -93,6 +93,7 @@ pub const ROWS: &[Row] = &[
     of("a-minute-later", &namespace::LOOK, ReadLive, empty_and_refused),
     row(&namespace::REMEMBER, PatchObject, namespace_going),
     row(&oddities::LOSS_IS_OVER, PatchObject, node_is_back),
+    row(&oddities::LOSS_IS_OVER, ReadLive, node_is_back),
     row(&teardown::REMEMBER, PatchObject, deleted),
     of("late", &teardown::REMEMBER, PatchObject, deleted_and_leaving),
     row(&teardown::DELETE_PODS, DeletePod, deleted),

@@ -28,7 +28,10 @@ fn asking(name: &str, memory: &str) -> Value {
 fn a_quota_follows_pods_as_they_come_and_go() {
     let mut store = cluster();
     sure(&post(&mut store, "/api/v1/nodes", node("n1")));
-    quota(&mut store, json!({"pods": "2", "requests.memory": "3Gi", "limits.cpu": "2", "count/configmaps": "0"}));
+    let hard = json!({
+        "pods": "2", "count/pods": "5", "requests.memory": "3Gi", "limits.cpu": "2", "count/configmaps": "0",
+    });
+    quota(&mut store, hard);
     sure(&post(&mut store, PODS, asking("a", "1Gi")));
     sure(&post(&mut store, PODS, asking("b", "1536Mi")));
     assert_eq!((used(&store, "pods").as_str(), used(&store, "requests.memory").as_str()), ("2", "2560Mi"));
@@ -43,7 +46,7 @@ fn a_quota_follows_pods_as_they_come_and_go() {
     assert_eq!(post(&mut store, "/api/v1/namespaces/default/configmaps", config).status, 403);
     sure(&merge(&mut store, &format!("{PODS}/a/status"), json!({"status": {"phase": "Succeeded"}})));
     pass(&mut store, 1);
-    assert_eq!(used(&store, "pods"), "1");
+    assert_eq!((used(&store, "pods").as_str(), used(&store, "count/pods").as_str()), ("1", "2"));
     sure(&delete(&mut store, &format!("{PODS}/b"), json!({"gracePeriodSeconds": 0})));
     pass(&mut store, 1);
     assert_eq!((used(&store, "pods").as_str(), used(&store, "requests.memory").as_str()), ("0", "0"));

@@ -2,11 +2,11 @@
 
 use super::absorb_live::{live_read, pod_is_gone, take_pod};
 use super::answers::is_known_gone;
-use super::ended::lost_managed_node;
 use super::observed::{Manifest, Observed, SetFacts, Snapshot};
 use super::quota::leaves_room;
 use super::tags::delete_of;
 use crate::core::action::{ActionKind, Attempt, Change, Question, Want};
+use crate::core::api::set_status::SetStatus;
 use crate::core::contract::keys;
 use crate::core::contract::names::vm_of_pod;
 use crate::core::fact::Fact;
@@ -76,8 +76,6 @@ fn object_write(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {
         take_set(seen, &object.clone());
         if attempt.action == ActionKind::PatchStatus {
             seen.memory.last_status = Some(seen.mono);
-            seen.memory.node_names_pruned = drops_node_names(seen);
-            seen.memory.scale_pruned &= seen.set.status.selector.is_empty();
         }
     }
     // One 404 is no proof that the object is gone: that takes a live read, of now or of before.
@@ -97,27 +95,18 @@ pub fn suppose(seen: &mut Observed, want: &Want) -> bool {
     }
 }
 
-/// An older CRD prunes what scaling shows: only a write that had it tells. The conditions of a set whose status was never
-/// written whole go without it.
-pub fn scale(seen: &mut Observed, change: &Change, outcome: &Outcome) {
-    if let Change::PatchStatus { status, .. } = change
-        && status.get("selector").is_some()
-        && object(outcome).is_some()
-    {
-        seen.memory.scale_pruned = seen.set.status.selector.is_empty();
+/// An older CRD prunes `nodeName` of entries, and what scaling shows: then it is no longer compared (decision R25). Only a
+/// write that stated it tells: of a pod that had no node yet, or in a write of conditions alone, there was none to prune.
+pub fn note_pruned(seen: &mut Observed, change: &Change, outcome: &Outcome) {
+    let Change::PatchStatus { status, .. } = change else { return };
+    if object(outcome).is_none() {
+        return;
     }
-}
-
-/// An older CRD prunes the additive `nodeName` of entries: then it is no longer compared (decision R25).
-fn drops_node_names(seen: &Observed) -> bool {
-    let agents = seen.set.status.agents.iter().map(|entry| (entry.pod_name.as_str(), &entry.node_name));
-    let toolboxes = seen.set.status.toolboxes.iter().map(|entry| (entry.pod_name.as_str(), &entry.node_name));
-    let is_placed = |pod: &str| match seen.pods.get(pod) {
-        Some(known) => known.node.is_some(),
-        None => lost_managed_node(seen, pod).is_some(),
-    };
-    let mut entries = agents.chain(toolboxes);
-    entries.any(|(pod, node)| node.is_empty() && is_placed(pod))
+    let (stated, answered) = (SetStatus::read(status), &seen.set.status);
+    let names_a_node = |status: &SetStatus| status.node_names().next().is_some();
+    let memory = &mut seen.memory;
+    memory.node_names_pruned = !names_a_node(answered) && (names_a_node(&stated) || memory.node_names_pruned);
+    memory.scale_pruned = answered.selector.is_empty() && (!stated.selector.is_empty() || memory.scale_pruned);
 }
 
 fn probe(seen: &mut Observed, attempt: &Attempt, outcome: &Outcome) {

@@ -5,7 +5,7 @@
 //! its node Ready once the pod was gone: an agent that runs stops what has no pod. What a watch says of a node is no such
 //! evidence, for a watch may stand still; that a node is lost is believed of either.
 
-use super::observed::{NodeFacts, NodeSeen, Observed};
+use super::observed::{NodeSeen, Observed};
 use crate::core::contract::keys;
 use crate::core::contract::names::{is_node_name, vm_of_pod};
 use crate::core::fact::Fact;
@@ -17,16 +17,11 @@ const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 /// Between two looks at a lost node that no watch shows to be lost.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// The node on which the last VM of this managed pod may still run, as far as is known without a look: the node is lost,
+/// The node on which the last VM of this pod may still run, as far as is known without a look: the node is lost,
 /// and its loss not accepted.
 pub fn lost_node(seen: &Observed, pod: &str) -> Option<String> {
     let node = unended(seen, pod).filter(|node| !seen.set.accepts_loss_of(node))?;
     (standing(seen, node) == Standing::Lost).then(|| node.to_owned())
-}
-
-/// The same of any pod, whose VM may also be somebody else's.
-pub fn lost_managed_node(seen: &Observed, pod: &str) -> Option<String> {
-    lost_node(seen, pod).filter(|_| is_managed(seen, pod))
 }
 
 /// Whether nobody saw the last VM of this pod end.
@@ -34,7 +29,7 @@ pub fn may_run(seen: &Observed, pod: &str) -> bool {
     unended(seen, pod).is_some()
 }
 
-/// Whether it is open what became of the last VM of this managed pod: nobody saw it end, and its loss is not accepted.
+/// Whether it is open what became of the last VM of this pod: nobody saw it end, and its loss is not accepted.
 /// Until that is known it is kept, wanted or not, for who wants the name again has to ask (R18).
 pub fn is_open(seen: &Observed, pod: &str) -> bool {
     let is_open = |node: &str| match standing(seen, node) {
@@ -43,7 +38,7 @@ pub fn is_open(seen: &Observed, pod: &str) -> bool {
         Standing::Lost => !seen.set.accepts_loss_of(node),
         Standing::Unasked => true,
     };
-    unended(seen, pod).is_some_and(is_open) && is_managed(seen, pod)
+    unended(seen, pod).is_some_and(is_open)
 }
 
 /// Pods that the spec does not want and that went while this process did not watch, each with the node to be read:
@@ -80,16 +75,26 @@ pub fn way_out(seen: &Observed, node: &str) -> String {
 
 /// When to read the node again: where no watch says when it is back.
 pub fn look_after(seen: &Observed, node: &str) -> Option<Duration> {
-    let is_watched = seen.nodes.as_ref().is_some_and(|nodes| !nodes.get(node).is_some_and(may_be_up));
-    (!is_watched).then(|| read_lately(seen, node).unwrap_or(LOOK_AGAIN))
+    (!is_shown_lost(seen, node)).then(|| read_lately(seen, node).unwrap_or(LOOK_AGAIN))
 }
 
 /// Whether a live read showed this node lost.
 pub fn is_lost(read: &Fact<NodeSeen>) -> bool {
-    match read {
-        Fact::Known(NodeSeen::There(facts)) => !may_be_up(facts),
-        Fact::Known(NodeSeen::Gone) => true,
-        Fact::Known(NodeSeen::Refused) | Fact::Unasked | Fact::Unavailable(_) => false,
+    read.known().is_some_and(NodeSeen::is_lost)
+}
+
+/// Whether the watch shows it so.
+pub fn is_shown_lost(seen: &Observed, node: &str) -> bool {
+    seen.node_shown(node).is_some_and(|shown| shown.is_lost())
+}
+
+/// Whether a node that the watch shows Ready is so; `None` where it has to be read live first, for a watch may stand still.
+pub fn is_ready(seen: &Observed, node: &str) -> Option<bool> {
+    match seen.live.nodes.get(node) {
+        // Where nodes may not be read, the operator runs on with what it has (decision R26).
+        Some(Fact::Known(NodeSeen::Refused)) => Some(true),
+        Some(Fact::Known(read)) => Some(read.is_ready()),
+        Some(Fact::Unasked | Fact::Unavailable(_)) | None => read_lately(seen, node).map(|_| false),
     }
 }
 
@@ -101,7 +106,15 @@ fn read_lately(seen: &Observed, node: &str) -> Option<Duration> {
 
 /// Nodes that have to be read live before a set is let go.
 pub fn all_unasked(seen: &Observed) -> BTreeSet<String> {
-    gone_pods(seen).filter_map(|pod| unasked_node(seen, pod)).collect()
+    gone_pods(seen).filter_map(|pod| unasked_node(seen, pod)).chain(all_untold(seen)).collect()
+}
+
+/// Nodes that are read once, whatever comes of it, so that the last word says what may run there: nothing is held up by
+/// them, for their loss is accepted, or the pods of the set are to live on.
+pub fn all_untold(seen: &Observed) -> BTreeSet<String> {
+    let nodes = gone_pods(seen).filter_map(|pod| unended(seen, pod));
+    let is_untold = |node: &&str| standing(seen, node) == Standing::Unasked && !seen.live.nodes.contains_key(*node);
+    nodes.filter(is_untold).map(str::to_owned).collect()
 }
 
 /// Pods whose VMs may run on lost nodes, each with its node.
@@ -121,15 +134,15 @@ pub fn vm_of(seen: &Observed, pod: &str) -> String {
     listed.unwrap_or_else(|| vm_of_pod(&seen.set.namespace, pod).to_string())
 }
 
-/// Managed pods that are gone, as far as memory or status speaks of them. Those that exist, under whatever owner or label,
+/// Pods that are gone, as far as memory or status speaks of them. Those that exist, under whatever owner or label,
 /// are not gone.
 fn gone_pods(seen: &Observed) -> impl Iterator<Item = &str> {
     let remembered = seen.memory.vanished.keys().map(String::as_str);
     let names: BTreeSet<&str> = remembered.chain(seen.set.status.pod_names()).collect();
     let live = |pod: &str| seen.live.pods.known().into_iter().flatten().any(|known| known.name == pod);
-    names.into_iter().filter(move |pod| {
-        !seen.pods.contains_key(*pod) && !seen.strangers.contains_key(*pod) && !live(pod) && is_managed(seen, pod)
-    })
+    names
+        .into_iter()
+        .filter(move |pod| !seen.pods.contains_key(*pod) && !seen.strangers.contains_key(*pod) && !live(pod))
 }
 
 /// Where it ran, unless it is known to have ended.
@@ -140,17 +153,22 @@ fn unended<'a>(seen: &'a Observed, pod: &str) -> Option<&'a str> {
         None if seen.memory.deleted.contains_key(pod) => None,
         None => seen.set.status.last_node_of(pod),
     };
-    node.filter(|node| is_node_name(node))
+    node.filter(|node| is_node_name(node) && was_managed(seen, pod))
 }
 
-/// A static toolbox's VM is somebody else's to start and to stop.
-fn is_managed(seen: &Observed, pod: &str) -> bool {
+/// A static toolbox's VM is somebody else's to start and to stop. What counts is what the pod was, for
+/// the spec may want another by now; where nobody saw it, its entry tells by the id.
+fn was_managed(seen: &Observed, pod: &str) -> bool {
     let suffix = pod.strip_prefix(seen.set.name.as_str()).and_then(|rest| rest.strip_prefix('-'));
     let listed = seen.set.spec.toolboxes.iter().find(|toolbox| Some(toolbox.name.as_str()) == suffix);
     let carried = seen.memory.vanished.get(pod).and_then(|gone| gone.carried.as_ref());
-    let was_static = carried.is_some_and(|carried| carried.fixed.is_some());
     let entry = seen.set.status.vm_name_of(pod).is_none_or(|vm| seen.is_of_formula(vm));
-    !was_static && entry && listed.is_none_or(|toolbox| toolbox.is_managed())
+    let is_its_own = |id: &str| seen.set.status.vm_id_of(pod) != Some(id);
+    let was_managed = match carried {
+        Some(carried) => carried.fixed.is_none(),
+        None => listed.is_none_or(|toolbox| toolbox.is_managed() || is_its_own(&toolbox.static_vm_id)),
+    };
+    entry && was_managed
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -164,18 +182,12 @@ enum Standing {
 }
 
 fn standing(seen: &Observed, node: &str) -> Standing {
-    let is_down = seen.nodes.as_ref().is_some_and(|nodes| !nodes.get(node).is_some_and(may_be_up));
     match seen.live.nodes.get(node) {
         Some(read) if is_lost(read) => Standing::Lost,
         Some(Fact::Known(NodeSeen::There(_))) => Standing::Up,
-        _ if is_down || read_lately(seen, node).is_some() => Standing::Lost,
+        _ if is_shown_lost(seen, node) || read_lately(seen, node).is_some() => Standing::Lost,
         // Where nodes may not be read, the operator runs on with what it has (decision R26).
         Some(Fact::Known(NodeSeen::Refused)) => Standing::Up,
         Some(Fact::Known(NodeSeen::Gone) | Fact::Unasked | Fact::Unavailable(_)) | None => Standing::Unasked,
     }
-}
-
-/// Nobody has to fear for what ran there: its agent is at work, or a person says that nothing runs there any more.
-pub fn may_be_up(node: &NodeFacts) -> bool {
-    node.ready || node.out_of_service
 }

@@ -12,6 +12,7 @@ pub mod laws;
 pub mod leaving;
 pub mod left_behind;
 pub mod names;
+pub mod node;
 pub mod observed;
 mod quota;
 pub mod rebuild;
@@ -80,7 +81,7 @@ impl Observation for Observed {
     fn take_in(&mut self, want: &Want, attempt: &Attempt, outcome: &Outcome) -> bool {
         if let Want::Change(change) = want {
             let undone = undone::take_in(self, change, attempt, outcome);
-            absorb::scale(self, change, outcome);
+            absorb::note_pruned(self, change, outcome);
             return undone;
         }
         absorb::absorb(self, attempt, outcome);

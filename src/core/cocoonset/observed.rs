@@ -1,5 +1,6 @@
 //! Everything that a decision about one CocoonSet may depend on, and nothing else.
 
+pub use super::node::{NodeFacts, NodeSeen};
 use crate::core::action::{Attempt, Subject};
 use crate::core::api::cocoonset::SetSpec;
 use crate::core::api::set_status::SetStatus;
@@ -41,8 +42,8 @@ pub struct Observed {
     pub strangers: BTreeMap<String, LivePod>,
     /// Its namespace, as the watch shows it.
     pub namespace: NamespaceSeen,
-    /// Nodes by name; `None` where they are not watched.
-    pub nodes: Option<BTreeMap<String, NodeFacts>>,
+    /// Nodes by name, as far as anything named them when the pass began; `None` where they are not watched.
+    pub nodes: Option<BTreeMap<String, NodeSeen>>,
     /// Names of pods that a CocoonHibernation targets.
     pub hibernations: BTreeSet<String>,
     /// Other live sets with a claim to a VM name of this one, or a pod that bears it (D-29).
@@ -141,26 +142,6 @@ pub enum NamespaceSeen {
         /// Uid.
         uid: String,
     },
-}
-
-/// A node, as the watch shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodeFacts {
-    /// Condition Ready is True.
-    pub ready: bool,
-    /// It carries the taint `node.kubernetes.io/out-of-service`.
-    pub out_of_service: bool,
-}
-
-/// What a live read said of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeSeen {
-    /// It is there.
-    There(NodeFacts),
-    /// It is not.
-    Gone,
-    /// We may not read nodes.
-    Refused,
 }
 
 /// Another live set that maps to the same VM name.
@@ -303,19 +284,6 @@ fn managed_vm(pod: &Value) -> Option<String> {
     accepted_vm(&meta::text(pod, "namespace"), &meta::text(pod, "name"), name).map(|name| name.0)
 }
 
-impl NodeFacts {
-    /// Reads a node. Total.
-    pub fn of(object: &Value) -> Self {
-        let list = |path: &str| object.pointer(path).and_then(Value::as_array).into_iter().flatten();
-        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        Self {
-            ready: list("/status/conditions")
-                .any(|condition| text(condition, "type") == "Ready" && text(condition, "status") == "True"),
-            out_of_service: list("/spec/taints").any(|taint| text(taint, "key") == "node.kubernetes.io/out-of-service"),
-        }
-    }
-}
-
 impl Observed {
     /// Facts about this set alone, at this time, with nothing around it.
     pub fn of(set: SetFacts, now: Timestamp, mono: Duration) -> Self {
@@ -350,6 +318,11 @@ impl Observed {
             uid: self.set.uid.clone(),
         }
     }
+    /// What the watch shows of a node; `None` where nothing is known of it: nodes are not watched, or a later answer was
+    /// the first to name it.
+    pub fn node_shown(&self, node: &str) -> Option<NodeSeen> {
+        self.nodes.as_ref()?.get(node).copied()
+    }
     /// What the registry said of a tag.
     pub fn snapshot(&self, vm: &str, tag: &str) -> &Fact<Option<Manifest>> {
         const UNASKED: &Fact<Option<Manifest>> = &Fact::Unasked;
@@ -369,6 +342,11 @@ impl Observed {
     /// no watch says when it is gone (D-57, D-66, R26).
     pub fn look_after(&self, pod: &str) -> Option<Duration> {
         self.live.pod.contains_key(pod).then_some(Duration::from_secs(30))
+    }
+    /// Whether a live answer of this pass showed the pod with this uid, whatever the watch says of it.
+    pub fn found_live(&self, pod: &str, uid: &str) -> bool {
+        let one = self.live.pod.get(pod).and_then(Fact::known).and_then(Option::as_ref);
+        one.into_iter().chain(self.live.pods.known().into_iter().flatten()).any(|live| live.uid == uid)
     }
     /// The main agent's pod, if the name is taken by one of ours.
     pub fn main(&self) -> Option<&PodFacts> {

@@ -61,10 +61,8 @@ pub fn is_due(seen: &Observed, seat: &Seat, pod: &PodFacts) -> bool {
 /// A node that is lost while it has a VM of this pod: nothing that is done about the pod stops the VM.
 pub fn lost_node(seen: &Observed, pod: &PodFacts) -> Option<String> {
     let node = pod.node.as_ref().filter(|_| pod.has_vm())?;
-    let facts = seen.nodes.as_ref()?.get(node.as_str());
-    let excused =
-        facts.is_some_and(|facts| facts.ready || facts.out_of_service) || seen.set.accepts_loss_of(node.as_str());
-    (!excused).then(|| node.to_string())
+    let is_lost = ended::is_shown_lost(seen, node.as_str()) && !seen.set.accepts_loss_of(node.as_str());
+    is_lost.then(|| node.to_string())
 }
 
 /// What a delete of such a pod waits for.

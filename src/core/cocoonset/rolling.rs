@@ -55,9 +55,12 @@ fn is_outdated(seen: &Observed, pod: &PodFacts, main: &PodTemplate, sub: &PodTem
     }
 }
 
+/// One that this process saw go by itself makes room for nobody.
 fn is_one_missing(seen: &Observed) -> bool {
     let listed: BTreeSet<&str> = seen.set.status.pods_with_a_vm().collect();
-    desired_seats(seen).iter().any(|seat| listed.contains(seat.pod.as_str()) && !seen.pods.contains_key(&seat.pod))
+    let disappeared = |pod: &str| seen.memory.vanished.get(pod).is_some_and(|gone| !gone.by_us);
+    let is_missing = |pod: &str| listed.contains(pod) && !seen.pods.contains_key(pod) && !disappeared(pod);
+    desired_seats(seen).iter().any(|seat| is_missing(&seat.pod))
 }
 
 fn is_edited(seen: &Observed) -> bool {

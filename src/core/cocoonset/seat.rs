@@ -149,11 +149,12 @@ impl<'a> Step<'a> {
         if vanished.is_some_and(|vanished| !vanished.confirmed) {
             return Self::Vanished;
         }
-        if let Some(node) = lost_node(seen, &seat.pod).filter(|_| seat.managed) {
+        // Also where a static pod, which boots nothing, is to come there: it would bury what is known of the last VM.
+        if let Some(node) = lost_node(seen, &seat.pod) {
             return Self::NodeLost(node);
         }
         let step = foreign(seen, seat).or_else(|| budgeted(seen, seat)).unwrap_or_else(|| Self::snapshot(seen, seat));
-        match (step, unasked_node(seen, &seat.pod).filter(|_| seat.managed)) {
+        match (step, unasked_node(seen, &seat.pod)) {
             (Self::Vacant, Some(node)) => Self::NodeUnasked(node),
             (step, _) => step,
         }

@@ -101,7 +101,7 @@ pub fn troubles(seen: &Observed, pod: &PodFacts, wanted: &PodTemplate) -> Vec<Fi
 /// A node that is not Ready under a pod, one on its way out included: nothing ends there while it is not.
 pub fn node_trouble(seen: &Observed, pod: &PodFacts) -> Option<Finding> {
     let node = pod.node.as_ref()?;
-    if seen.nodes.as_ref()?.get(node.as_str()).is_some_and(|facts| facts.ready) {
+    if seen.node_shown(node.as_str())?.is_ready() {
         return None;
     }
     let message = format!("node {node} of pod {} is not Ready", pod.name);

@@ -59,13 +59,14 @@ pub fn are_gone(seen: &Observed) -> bool {
 /// What to do about the tags that are left, and whether any of it holds the set.
 pub fn collect(seen: &Observed) -> (Vec<Finding>, bool) {
     let (owed, unchecked) = open(seen);
-    let mut findings = Vec::new();
+    let (refused, mut due): (Tags, Tags) = owed.into_iter().partition(|(vm, tag)| latest_is_refused(seen, vm, tag));
+    if due.is_empty() {
+        // What was refused a while ago holds nothing up, and is tried once more before the set goes.
+        due = refused.iter().filter(|(vm, tag)| held_delete(seen, vm, tag).is_none()).cloned().collect();
+    }
+    let mut findings: Vec<Finding> = refused.difference(&due).map(|(vm, _)| latest_stays(vm)).collect();
     let mut kept = BTreeSet::new();
-    for (vm, tag) in &owed {
-        if latest_is_refused(seen, vm, tag) {
-            findings.push(latest_stays(vm));
-            continue;
-        }
+    for (vm, tag) in &due {
         kept.insert(format!("{vm}:{tag}"));
         findings.push(match seen.snapshot(vm, tag).known() {
             Some(Some(manifest)) => delete_tag(seen, vm, tag, manifest),

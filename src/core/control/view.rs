@@ -5,8 +5,9 @@ use super::queue::Priority;
 use super::wake::{Key, Wake};
 use crate::core::action::{ActionKind, Attempt, Live, Subject};
 use crate::core::cocoonset::budget;
-use crate::core::cocoonset::ended::{is_open, may_be_up};
-use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, Observed, SetFacts};
+use crate::core::cocoonset::concerns::teardown::names_due;
+use crate::core::cocoonset::ended::is_open;
+use crate::core::cocoonset::observed::{Lease, LivePod, NamespaceSeen, NodeFacts, NodeSeen, Observed, SetFacts};
 use crate::core::contract::lifecycle::State;
 use crate::core::memory::{Memory, Watched};
 use crate::core::meta;
@@ -164,8 +165,12 @@ impl View {
                 // One that no watch shows is looked for until it is gone, our delete or not.
                 let hidden = |pod: &PodFacts| pod.uid.as_str() == gone.uid && pod.is_hidden();
                 let hidden = seen.pods.get(name).is_some_and(hidden);
-                let ended = memory.deleted.get(name) == Some(&gone.uid) && !gone.by_us && !hidden;
-                stands && !ended
+                let ours = memory.deleted.get(name) == Some(&gone.uid) && !hidden;
+                // Its end was seen before the answer to our delete; or it left the watch before, and a live answer showed it.
+                gone.by_us |= ours;
+                gone.confirmed |= ours && !seen.found_live(name, &gone.uid);
+                // Whose delete it was says as little of its VM (R18).
+                stands && (!ours || gone.may_run())
             });
         }
         self.memory.insert(uid.clone(), memory);
@@ -203,13 +208,13 @@ impl View {
             .map(|(_, pod)| pod.uid.as_str())
             .collect();
         uids.extend(pods.values().map(|pod| pod.uid.as_str()));
-        let asked = !memory.found.is_empty() || !memory.kept.is_empty() || !memory.attempts.is_empty();
-        let owed = if asked { seen.names_owed() } else { BTreeSet::new() };
-        let vms = |vm: &str| set.maps_to(vm) || owed.contains(vm);
+        let settled = memory.found.is_empty() && memory.kept.is_empty() && memory.collected.is_empty();
+        let due = if settled && memory.attempts.is_empty() { BTreeSet::new() } else { names_due(seen) };
+        let vms = |vm: &str| due.contains(vm);
         // Where a VM may run is known to nobody else once the status was wiped, wanted or not (R18).
         let pods = |name: &str| known(name).is_some() || set.speaks_of(name) || is_open(seen, name);
         memory.retain(&pods, &|uid| uids.contains(uid), &vms);
-        memory.retain_nodes(&|node| set.status.node_names().any(|listed| listed == node));
+        memory.retain_nodes(&|node| set.status.node_names().any(|listed| listed == node) || set.accepts_loss_of(node));
     }
 
     /// What is kept about an object, for a dump.
@@ -276,8 +281,8 @@ impl View {
             wanted.extend(seen.memory.vanished.values().filter_map(|gone| gone.node.as_deref()));
             wanted.extend(seen.set.status.node_names());
             wanted.extend(seen.set.accepted_losses());
-            let facts = |name: &str| self.nodes.get(name).map(|node| (name.to_owned(), *node));
-            seen.nodes = Some(wanted.into_iter().filter_map(facts).collect());
+            let shown = |name: &str| self.nodes.get(name).map_or(NodeSeen::Gone, |node| NodeSeen::There(*node));
+            seen.nodes = Some(wanted.into_iter().map(|name| (name.to_owned(), shown(name))).collect());
         }
         let borne: Vec<String> = seen.pods.values().filter_map(|pod| seen.vm_of(pod)).collect();
         let may_run = |set: &SetFacts, vm: &str| self.may_run_without_pod(set, vm);
@@ -293,7 +298,7 @@ impl View {
         };
         let gone = |pod: &&str| !self.pods.contains_key(&Key::new(&set.namespace, pod));
         let lost = |node: String| {
-            let is_up = self.nodes.get(&node).is_some_and(may_be_up);
+            let is_up = self.nodes.get(&node).is_some_and(NodeFacts::may_be_up);
             self.synced.contains(&Kind::Nodes) && !is_up && !set.accepts_loss_of(&node)
         };
         set.status.pods_of_vm(vm).filter(gone).filter_map(node).any(lost)

@@ -1,8 +1,9 @@
 //! What did not read: said aloud, and acted around as long as there is something left to go by.
 
 use super::paused;
-use crate::core::action::Change;
+use crate::core::action::{Change, Live, Question};
 use crate::core::api::words::SetPhase;
+use crate::core::cocoonset::ended;
 use crate::core::cocoonset::observed::Observed;
 use crate::core::contract::keys;
 use crate::core::contract::names::{NameFit, Role, check_names};
@@ -26,7 +27,8 @@ rules! {
     /// Say which annotation of ours cannot be read, and what it counts as meanwhile.  (D-18c, D-31, R21)
     CORRUPT = "oddity/corrupt-annotation";
     /// Take the acceptance of a lost node off once the node is Ready, and say so: it is back, or was never meant. Without it
-    /// the next loss, months later, would be accepted beforehand, and its VMs made twice.  (D-78, R18)
+    /// the next loss, months later, would be accepted beforehand, and its VMs made twice. The node is read live before: a
+    /// watch may stand still.  (D-78, R8, R18)
     LOSS_IS_OVER = "oddity/loss-is-over";
     /// Say which pod carries a VM name that is not its own. Nothing is decided in the registry under that name.  (D-32, R22)
     MISMATCH = "oddity/name-mismatch";
@@ -44,9 +46,14 @@ pub fn judge(seen: &Observed) -> Verdict<SetPhase> {
 }
 
 fn loss_is_over(seen: &Observed) -> Option<Finding> {
-    let nodes = seen.nodes.as_ref()?;
-    let is_ready = |node: &&str| nodes.get(*node).is_some_and(|facts| facts.ready);
-    let (over, rest): (Vec<&str>, Vec<&str>) = seen.set.accepted_losses().partition(is_ready);
+    let is_shown_ready = |node: &str| seen.node_shown(node).is_some_and(|shown| shown.is_ready());
+    let mut shown = seen.set.accepted_losses().filter(|node| is_shown_ready(node));
+    if let Some(node) = shown.find(|node| ended::is_ready(seen, node).is_none()) {
+        let because = format!("the loss of node {node} is accepted, and the watch shows it Ready");
+        return Some(Finding::of(&LOSS_IS_OVER, because).ask(Question::ReadLive(Live::Node(node.to_owned()))));
+    }
+    let is_over = |node: &&str| is_shown_ready(node) && ended::is_ready(seen, node) == Some(true);
+    let (over, rest): (Vec<&str>, Vec<&str>) = seen.set.accepted_losses().partition(is_over);
     if over.is_empty() {
         return None;
     }

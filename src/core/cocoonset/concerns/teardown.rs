@@ -79,7 +79,7 @@ impl<'a> Step<'a> {
             return Self::NotHeld;
         }
         if asks_for_orphans(seen) {
-            return if seen.live.pods.known().is_some() { Self::Orphaned } else { Self::Unlooked };
+            return Self::of_orphans(seen);
         }
         let (leaving, holding): (Vec<_>, Vec<_>) = seen.pods.values().partition(|pod| pod.deleting);
         if !holding.is_empty() {
@@ -104,6 +104,14 @@ impl<'a> Step<'a> {
             return Self::NodesLost(lost);
         }
         if tags::are_gone(seen) { Self::Clean } else { Self::Collecting }
+    }
+
+    fn of_orphans(seen: &Observed) -> Self {
+        if seen.live.pods.known().is_none() {
+            return Self::Unlooked;
+        }
+        let untold = ended::all_untold(seen);
+        if untold.is_empty() { Self::Orphaned } else { Self::NodesUnasked(untold) }
     }
 }
 
@@ -265,7 +273,7 @@ fn next_look(seen: &Observed) -> Option<Duration> {
 }
 
 /// Names whose tags would be collected, were the set alone in the world.
-pub(in crate::core::cocoonset) fn names_due(seen: &Observed) -> BTreeSet<String> {
+pub fn names_due(seen: &Observed) -> BTreeSet<String> {
     let mut names = seen.names_owed();
     names.extend(seen.set.vm_names());
     names

@@ -65,9 +65,10 @@ fn is_compute(name: &str) -> bool {
     matches!(counted(name).1, "cpu" | "memory" | "ephemeral-storage")
 }
 
-/// Whether an object still counts: finished pods do not, and terminating ones not beyond their grace (R31).
-fn counts(resource: &str, object: &Value, now: Timestamp) -> bool {
-    if resource != "pods" {
+/// Whether an object still counts: finished pods do not, and terminating ones not beyond their grace (R31). `count/pods`
+/// alone counts every pod that is stored, whatever its state.
+fn counts(name: &str, resource: &str, object: &Value, now: Timestamp) -> bool {
+    if resource != "pods" || name.starts_with("count/") {
         return true;
     }
     if matches!(text(object, "/status/phase"), "Failed" | "Succeeded") {
@@ -175,7 +176,7 @@ pub(in super::super) fn recount(store: &mut Store, namespace: &str, name: &str) 
         let uses = store
             .objects
             .iter()
-            .filter(|(place, object)| place.namespace == namespace && counts(&place.resource, object, store.now))
+            .filter(|(place, object)| place.namespace == namespace && counts(key, &place.resource, object, store.now))
             .filter_map(|(place, object)| usage(&place.resource, object, key));
         used.insert(key.clone(), Value::from(show(total(uses), is_binary(key))));
     }
