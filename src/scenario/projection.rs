@@ -17,7 +17,7 @@ const SETS: &str = "cocoonsets.cocoonset.cocoonstack.io";
 /// How a cluster stands, as far as stages agree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Picture {
-    /// Sets, pods and tags, each in a line.
+    /// Sets, pods and tags, and namespaces that go, each in a line.
     pub lines: BTreeSet<String>,
 }
 
@@ -27,6 +27,9 @@ impl Picture {
         let mut lines: BTreeSet<String> = world.tags().into_iter().map(|tag| format!("tag {tag}")).collect();
         lines.extend(world.all(SETS, None).into_iter().map(set));
         lines.extend(world.all("pods", None).into_iter().map(pod));
+        let namespaces = world.all("namespaces", None);
+        let going = namespaces.into_iter().filter(|namespace| meta::time(namespace, "deletionTimestamp").is_some());
+        lines.extend(going.map(|namespace| format!("namespace {}: going", meta::text(namespace, "name"))));
         Self { lines }
     }
 }
@@ -108,7 +111,8 @@ pub fn by_step(happenings: &[Happening]) -> Vec<Marks> {
 }
 
 fn effect(key: &Key, deed: &Deed<'_>) -> Option<String> {
-    if deed.outcome.class.effect() != Effect::Happened {
+    // What nobody was told of counts as well: whether it happened is looked at before it is done again.
+    if !matches!(deed.outcome.class.effect(), Effect::Happened | Effect::Unsure) {
         return None;
     }
     let Want::Change(change) = &deed.action.want else { return None };

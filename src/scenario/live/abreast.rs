@@ -47,8 +47,12 @@ impl Abreast {
     }
 }
 
-/// Pods and sets, however they stand.
+/// Pods and sets, however they stand, and namespaces that go.
 fn objects(picture: &Picture) -> BTreeSet<&str> {
-    let of = |line: &str| line.starts_with("pod ") || line.starts_with("set ");
-    picture.lines.iter().filter(|line| of(line)).filter_map(|line| Some(line.split_once(": ")?.0)).collect()
+    picture
+        .lines
+        .iter()
+        .filter(|line| !line.starts_with("tag "))
+        .filter_map(|line| Some(line.split_once(": ")?.0))
+        .collect()
 }
