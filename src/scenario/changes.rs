@@ -31,6 +31,9 @@ pub fn change(world: &mut impl Realm, cast: &Cast, step: &Step) -> Result<(), St
                     Injection { remaining: fails.times, ..Injection::new(step, effect).for_pod(&fails.pod) };
                 world.nodes().inject(injection);
             }
+            if let Some(pause) = fails.pause {
+                world.nodes().settings_mut().first_pause = pause.duration();
+            }
             Ok(())
         }
         Step::Registry(event) => registry(world, event),

@@ -1,7 +1,7 @@
 //! Each step in a line: the heads of a transcript.
 
 use super::steps::{Annotate, Cascade, Delete, Edit, Fault, NodeEvent, Overtake, Refuse, Refuser, RegistryEvent, Step};
-use super::words::told;
+use super::words::{Span, told};
 use crate::core::meta;
 use serde_json::Value;
 
@@ -40,10 +40,14 @@ pub fn headline(step: &Step) -> String {
         Step::Vm(vms) => {
             vms.iter().map(|(pod, event)| format!("the VM of {pod} {}", event.words())).collect::<Vec<_>>().join(", ")
         }
-        Step::BootsFail(fails) => match fails.times {
-            Some(times) => format!("the next {times} boots of {} fail", fails.pod),
-            None => format!("boots of {} fail", fails.pod),
-        },
+        Step::BootsFail(fails) => {
+            let fail = match fails.times {
+                Some(times) => format!("the next {times} boots of {} fail", fails.pod),
+                None => format!("boots of {} fail", fails.pod),
+            };
+            let again = |pause: Span| format!(", and are tried again after {}", told(pause.duration()));
+            fail + &fails.pause.map(again).unwrap_or_default()
+        }
         Step::Registry(event) => registry_line(event),
         Step::Quota(hard) if hard.is_empty() => "the quota is taken away".to_owned(),
         Step::Quota(hard) => {

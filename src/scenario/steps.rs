@@ -186,6 +186,9 @@ pub struct BootsFail {
     /// How often; for ever without.
     #[serde(default)]
     pub times: Option<u32>,
+    /// How long the agents wait from now on before they try a failed boot again the first time; 1 s without.
+    #[serde(default)]
+    pub pause: Option<Span>,
 }
 
 /// What happens at the registry.

@@ -82,6 +82,7 @@ pub const EXCLUDED: &[Group] = &[
         "it needs a scheduler that puts pods where most room for pods is; the real one has other scores",
         &[
             "rollout/taken-back",
+            "toolboxes/static-gone-while-we-are-away",
             "nodes/status-wiped-while-lost",
             "nodes/lost-unwanted-and-wanted-again",
             "nodes/unwanted-on-a-lost-node-and-wanted-again",
@@ -104,7 +105,6 @@ pub const EXCLUDED: &[Group] = &[
             "events/lost",
             "failure/an-edit-is-the-remedy",
             "failure/main-failed-and-the-rest-goes-on",
-            "failure/toolbox-rebuilt",
         ],
     ),
     (
@@ -128,6 +128,11 @@ pub const EXCLUDED: &[Group] = &[
     (
         "pods that go in one moment there go one after the other here, and the status is written in between",
         &["deletion/under-somebody-elses-finalizer"],
+    ),
+    ("it is about a moment in the three seconds of a boot", &["creation/on-its-way"]),
+    (
+        "over HTTP a HEAD goes before each delete of a tag, and so the second one is another there",
+        &["registry/delete-finds-nothing-once"],
     ),
     ("it is about one millisecond of a term", &["races/lease-runs-out-in-a-pass"]),
     (

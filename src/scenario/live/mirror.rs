@@ -49,6 +49,8 @@ pub enum Seen {
 /// Copies of a story's objects.
 pub struct Mirror {
     objects: BTreeMap<Key, Arc<Value>>,
+    /// The version of each pod that the watch has shown.
+    shown: BTreeMap<Key, u64>,
     news: Receiver<News>,
     /// What was received while waiting.
     kept: Vec<News>,
@@ -62,7 +64,13 @@ impl Mirror {
         let follow = |(resource, path): (&'static str, &'static str)| {
             handle.spawn(follow(Arc::clone(api), resource, path, sender.clone()))
         };
-        Self { objects: BTreeMap::new(), news, kept: Vec::new(), tasks: KINDS.into_iter().map(follow).collect() }
+        Self {
+            objects: BTreeMap::new(),
+            shown: BTreeMap::new(),
+            news,
+            kept: Vec::new(),
+            tasks: KINDS.into_iter().map(follow).collect(),
+        }
     }
 
     /// One object.
@@ -94,6 +102,12 @@ impl Mirror {
         }
     }
 
+    /// The watch has shown all that is known of pods.
+    pub fn has_shown_pods(&self) -> bool {
+        let shown = |key: &Key| self.shown.get(key).copied().unwrap_or_default();
+        self.objects.iter().filter(|(key, _)| key.resource == "pods").all(|(key, pod)| version(pod) <= shown(key))
+    }
+
     /// Waits for news, for at most so long; true if there are some.
     pub fn wait(&mut self, longest: Duration) -> bool {
         if self.kept.is_empty() {
@@ -115,6 +129,11 @@ impl Mirror {
                     listed |= resource == "pods";
                     self.objects.retain(|key, _| key.resource != resource);
                     items.iter().for_each(|item| self.take(resource, item));
+                    if resource == "pods" {
+                        let of =
+                            |pod: &Value| Key::new(resource, &meta::text(pod, "namespace"), &meta::text(pod, "name"));
+                        self.shown = items.iter().map(|pod| (of(pod), version(pod))).collect();
+                    }
                 }
                 News::Event(resource, kind, object) => {
                     let key = Key::new(resource, &meta::text(&object, "namespace"), &meta::text(&object, "name"));
@@ -127,6 +146,7 @@ impl Mirror {
                     }
                     if resource == "pods" {
                         let version = version(&object);
+                        self.shown.insert(key.clone(), version);
                         // An agent that hears of a pod late is to take it as it is, and not boot what has failed since.
                         let object = match self.objects.get(&key) {
                             Some(known) if kind != WatchKind::Deleted && is_same(known, &object) => Arc::clone(known),

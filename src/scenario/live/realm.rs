@@ -332,7 +332,12 @@ impl Realm for Cluster {
         loop {
             self.tick(TICK);
             let due = self.next_due().is_some_and(|due| due.is_zero());
-            if (!due && self.shared.quiet_for() > Duration::from_millis(150) && accepted(self) && counted(self))
+            let heard = self.server.mirror.has_shown_pods();
+            if (heard
+                && !due
+                && self.shared.quiet_for() > Duration::from_millis(150)
+                && accepted(self)
+                && counted(self))
                 || Instant::now() > until
             {
                 return;
