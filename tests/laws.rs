@@ -6,6 +6,7 @@ mod common;
 mod possible;
 
 use cocoon_operator::core::action::{Action, Attempt, Change, Live, MetaPatch, Question, Want};
+use cocoon_operator::core::call::{Call, call};
 use cocoon_operator::core::cocoonset::laws::{self, LAWS};
 use cocoon_operator::core::cocoonset::observed::{
     Lease, LivePod, Manifest, NamespaceSeen, Observed, Rival, SetFacts, Snapshot,
@@ -20,6 +21,7 @@ use cocoon_operator::core::outcome::{Class, Effect, Outcome};
 use cocoon_operator::core::pod::facts::PodFacts;
 use cocoon_operator::core::rule::RuleId;
 use cocoon_operator::core::vanished::Vanished;
+use cocoon_operator::core::wire::Verb;
 use common::stage::Stage;
 use common::world::{State, World};
 use proptest::prelude::*;
@@ -215,6 +217,24 @@ fn accounted(decision: &Decision) {
     assert!(told.len() == names.len() || spoke > 0, "a concern that neither passed nor spoke");
 }
 
+/// An action whose request could hit another object than the one decided on, or be answered from the API server's cache.
+fn unguarded(seen: &Observed, decision: &Decision) -> Option<String> {
+    let subject = seen.subject();
+    decision.actions.iter().find_map(|action| {
+        let Call::Api { verb, request, .. } = call(&subject, action)? else { return None };
+        let names =
+            |pointer: &str| request.body.pointer(pointer).and_then(Value::as_str).is_some_and(|it| !it.is_empty());
+        let guarded = match verb {
+            Verb::Get | Verb::List => !request.query.iter().any(|(key, _)| key.starts_with("resourceVersion")),
+            Verb::Delete => names("/preconditions/uid"),
+            Verb::Patch if request.path.contains("/pods/") => names("/metadata/uid"),
+            Verb::Patch => names("/metadata/resourceVersion") || request.body[0]["op"] == "test",
+            _ => true,
+        };
+        (!guarded).then(|| format!("{request:?}"))
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -225,6 +245,7 @@ proptest! {
         prop_assert_eq!(&decision, &explain(&seen.clone()));
         prop_assert_eq!(&decision.actions, &decide(&seen));
         prop_assert_eq!(seen.broken_law(&decision), None);
+        prop_assert_eq!(unguarded(&seen, &decision), None);
         accounted(&decision);
     }
 
@@ -268,7 +289,7 @@ proptest! {
             let subject = stage.observe().expect("a set").subject();
             stage.drive(Duration::from_secs(7200), &mut |world, action, _| {
                 let class = answers.next().flatten()?;
-                let verb = cocoon_operator::core::call::call(&subject, action)?.verb();
+                let verb = call(&subject, action)?.verb();
                 // That something is gone or going is news, not a fault.
                 let news = matches!(class.effect(), Effect::Gone | Effect::NamespaceGoing);
                 let fault = !news && possible::possible(verb, class).is_ok();

@@ -19,8 +19,10 @@ fi
 release=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' go.mod)
 pins=$(cat go.mod go.sum | sha256sum | cut -c1-16)
 missing=()
+# What was built from these pins, and is as it was then: half a copy is none.
+stamp() { [ -x "$out/$1" ] && echo "$pins $(cksum <"$out/$1")"; }
 for program in "${programs[@]}"; do
-  [ -x "$out/$program" ] && [ "$(cat "$out/.$program" 2>/dev/null)" = "$pins" ] || missing+=("$program")
+  is=$(stamp "$program") && [ "$is" = "$(cat "$out/.$program" 2>/dev/null)" ] || missing+=("$program")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
@@ -42,5 +44,5 @@ for program in "${missing[@]}"; do
   rm -f "$out/.$program"
   GOWORK=off CGO_ENABLED=0 go build -mod=readonly -trimpath -ldflags "-s -w $version" -o "$out/.$program.new" "$package"
   mv "$out/.$program.new" "$out/$program"
-  echo "$pins" >"$out/.$program"
+  stamp "$program" >"$out/.$program"
 done

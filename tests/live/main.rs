@@ -83,7 +83,9 @@ fn main() -> ExitCode {
     all.extend(outage::trials(&places));
     all.extend(trials(&plane, runtime.handle()));
     let progress = stories::Progress::default();
-    let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
+    // One after the other they have no middle.
+    let together = arguments.test_threads.is_none_or(|threads| threads >= SIDE_BY_SIDE);
+    let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list && together;
     all.push(outage::amid_stories(&plane, &ground, &progress).with_ignored_flag(!whole));
     all.extend(stories::trials(&ground, &progress));
     let conclusion = libtest_mimic::run(&arguments, all);

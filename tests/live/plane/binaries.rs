@@ -1,10 +1,13 @@
 //! Where the programs of the control plane are.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The release that the tests are written for; another minor version is refused.
 const RELEASE: &str = "v1.36.";
+/// What takes longer to say its version says nothing.
+const ANSWER: Duration = Duration::from_secs(20);
 const PROGRAMS: [&str; 5] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
 
 /// The folder with all programs: that of `KUBEBUILDER_ASSETS`, or what `make control-plane` has built. Where there is
@@ -42,7 +45,16 @@ pub fn folder() -> Result<PathBuf, String> {
 
 fn version(program: &Path) -> Result<String, String> {
     let arguments: &[&str] = if program.ends_with("kubectl") { &["version", "--client"] } else { &["--version"] };
-    let output = Command::new(program).args(arguments).output();
-    let output = output.map_err(|error| format!("{} does not start: {error}", program.display()))?;
+    let started = Command::new(program).args(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = started.map_err(|error| format!("{} does not start: {error}", program.display()))?;
+    let until = Instant::now() + ANSWER;
+    while matches!(child.try_wait(), Ok(None)) {
+        if Instant::now() > until {
+            child.kill().ok();
+            return Err(format!("{} does not say its version within {ANSWER:?}", program.display()));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().map_err(|error| format!("{}: {error}", program.display()))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
