@@ -313,3 +313,23 @@ where
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client that is told when to come back is told so in the header, by the cluster and by a fault alike.
+    #[tokio::test]
+    async fn who_is_to_wait_is_told_in_the_header() {
+        let after = |seconds: u64| Some(Duration::from_secs(seconds));
+        let fault = Reply::Http { status: 429, retry_after: after(3), body: b"{}".to_vec(), digest: None };
+        let given = give(fault).await.expect("an answer");
+        assert_eq!(given.headers()[RETRY_AFTER], "3");
+        let reply = StoreReply::json(429, json!({}));
+        assert!(answer(&reply).headers().get(RETRY_AFTER).is_none());
+        let reply = StoreReply { retry_after: after(7), ..reply };
+        for told in [answer(&reply), in_yaml(&reply)] {
+            assert_eq!(told.headers()[RETRY_AFTER], "7");
+        }
+    }
+}

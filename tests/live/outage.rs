@@ -32,7 +32,7 @@ pub fn trials(places: &Places) -> Vec<Trial> {
 }
 
 /// So many stories are over when the API server is killed.
-const MIDDLE: usize = 100;
+const MIDDLE: usize = 40;
 /// They are not waited for any longer than this.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 

@@ -59,7 +59,13 @@ fn a_pod_that_outlives_its_grace_stops_counting_at_the_next_round() {
     quota(&mut store, json!({"pods": "1"}));
     sure(&post(&mut store, PODS, bound("a", "n1")));
     sure(&delete(&mut store, &format!("{PODS}/a"), Value::Null));
-    pass(&mut store, 200);
+    // Counted anew within its grace, it counts (decision R31).
+    let more = json!({"spec": {"hard": {"pods": "1", "count/pods": "9"}}});
+    sure(&merge(&mut store, "/api/v1/namespaces/default/resourcequotas/q", more));
+    pass(&mut store, 1);
+    assert_eq!(used(&store, "pods"), "1");
+    assert_eq!(post(&mut store, PODS, bound("b", "n1")).status, 403);
+    pass(&mut store, 199);
     assert_eq!(used(&store, "pods"), "1");
     pass(&mut store, 100);
     assert_eq!(used(&store, "pods"), "0");
