@@ -18,11 +18,11 @@ use crate::conformance::End;
 use crate::conformance::player::{self, Player};
 use crate::ground::{client, kubectl};
 use crate::place::root;
-use crate::plane::ControlPlane;
 use crate::plane::certs::Fault;
+use crate::plane::{ControlPlane, connect_as};
 use cocoon_operator::core::wire::{JSON, MERGE_PATCH, Method, Request};
 use cocoon_operator::sim::store::Store;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, Kubeconfig};
 use serde_json::{Value, json};
 use server::{Answer, Server, read};
 use stage::Stage;
@@ -32,12 +32,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use table::{TABLE, Treatment};
 use tokio::runtime::Handle;
 
 /// So many facts are played at once.
 const SIDE_BY_SIDE: usize = 6;
+
+/// A new namespace has its service account after this long.
+const ACCOUNT: Duration = Duration::from_secs(60);
 
 /// Names of the facts that all would see: each fact has its own of them.
 const SHARED: [&str; 10] =
@@ -129,9 +132,8 @@ fn users(plane: &ControlPlane, handle: &Handle) -> Result<Users, Fault> {
     for one in &mut nobody.auth_infos {
         one.auth_info = Some(AuthInfo::default());
     }
-    let config = handle.block_on(kube::Config::from_custom_kubeconfig(nobody, &KubeConfigOptions::default()))?;
     let _within = handle.enter();
-    users.insert("system:anonymous".to_owned(), cocoon_operator::shell::client::connect(config)?);
+    users.insert("system:anonymous".to_owned(), handle.block_on(connect_as(nobody))?);
     Ok(users)
 }
 
@@ -280,7 +282,9 @@ impl Real {
         let made = format!("{}/{}", request.path, answer.body["metadata"]["name"].as_str().unwrap_or_default());
         let account = format!("{made}/serviceaccounts/default");
         self.there.borrow_mut().insert(made);
+        let until = Instant::now() + ACCOUNT;
         while request.path == NAMESPACES && self.send("admin", &read(&account)).status != 200 {
+            assert!(Instant::now() < until, "{account} does not come");
             std::thread::sleep(Duration::from_millis(50));
         }
     }

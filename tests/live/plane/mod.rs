@@ -180,9 +180,13 @@ impl ControlPlane {
     }
 }
 
-/// A client with these credentials; no proxy of the environment stands before loopback.
+/// A client with the credentials of this file.
 pub async fn connect(kubeconfig: &Path) -> Result<kube::Client, Fault> {
-    let kubeconfig = kube::config::Kubeconfig::read_from(kubeconfig)?;
+    connect_as(kube::config::Kubeconfig::read_from(kubeconfig)?).await
+}
+
+/// A client with these credentials; no proxy of the environment stands before loopback.
+pub async fn connect_as(kubeconfig: kube::config::Kubeconfig) -> Result<kube::Client, Fault> {
     let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await?;
     config.proxy_url = None;
     Ok(cocoon_operator::shell::client::connect(config)?)
